@@ -1,0 +1,469 @@
+package ration
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// The phases of a call: what it waits to be told.
+type phase uint8
+
+const (
+	phaseDue     phase = iota // that the time for an attempt has come
+	phasePrepare              // that the hook has run
+	phaseAttempt              // how the attempt went
+	phasePause                // that the pause is over
+	phaseDone
+)
+
+// A Call is the decision about one call: whether to make an attempt, wait, or
+// stop, and what each costs. It reads no clock, draws no random number and
+// starts nothing, so that it serves [Do], the simulator, and callers who have
+// no goroutine to block: a queue worker, an event loop. Most programs want [Do].
+//
+// Driven by hand, a Call is a loop over decisions:
+//
+//	call := executor.Begin(ctx, now)
+//	for d := call.Decision(); d.Action != ration.ActStop; {
+//		switch d.Action {
+//		case ration.ActAttempt:
+//			d = call.Next(now, attempt(d.Until), rand.Float64())
+//		default: // ActWait, ActPause: come back at d.At
+//			d = call.Next(now, ration.Outcome{}, rand.Float64())
+//		}
+//	}
+//
+// A call that is given up before it stops must be told so with [Call.Abandon],
+// or it keeps what it holds. BeforeAttempt and Admit are left to the driver. A
+// Call belongs to one goroutine at a time; any number of calls may run at once.
+type Call struct {
+	e      *Executor
+	s      *settings
+	ctx    context.Context
+	budget *Budget // nil = none
+
+	begun    instant
+	deadline instant
+	started  instant // the present attempt
+	until    instant // its bound
+	due      instant // the end of a wait or pause
+
+	admission admission
+	attempt   int // attempts made or under way
+	stripe    uint32
+	phase     phase
+	action    Action
+	reason    StopReason
+	verdict   Verdict // on the last attempt
+
+	retries         bool // more than one attempt is allowed
+	hooks           bool // the driver runs BeforeAttempt
+	prepared        bool // and has done so for the coming attempt
+	admitted        bool // the breaker let the coming or present attempt through
+	owed            bool // a token is withdrawn for a retry that has not started
+	boundByDeadline bool // until is the call's deadline
+	unknown         bool // no rule matched the last failure
+
+	delay  time.Duration // decided before the present attempt
+	last   error         // the last failure
+	result error         // what the call returns
+	log    *[]Attempt    // nil = none is kept
+}
+
+// Begin starts a call at the given time: it resolves the deadline, reports a
+// nested retry, and asks the breaker for the first attempt. Read the decision
+// with [Call.Decision].
+func (e *Executor) Begin(ctx context.Context, now time.Time) Call {
+	var c Call
+	c.begin(ctx, e, instantOf(now))
+	return c
+}
+
+// Classify returns the policy's verdict on what an attempt returned, for
+// outcomes that are built by hand.
+func (e *Executor) Classify(value any, err error) Verdict {
+	v, _ := verdictOn(e.root.settings.Load(), value, err)
+	return v
+}
+
+// Decision returns the decision that now stands.
+func (c *Call) Decision() Decision { return c.decision(c.begun) }
+
+// Next tells the call what happened since its last decision and returns the
+// next one. After ActAttempt, o is the outcome of that attempt; otherwise it is
+// ignored. u, in [0, 1), is the random number that a jitter may need. After
+// ActStop it changes nothing.
+func (c *Call) Next(now time.Time, o Outcome, u float64) Decision {
+	i := instantOf(now)
+	c.advance(i, o, u)
+	return c.decision(i)
+}
+
+// Abandon ends a call that will not be driven to its end: it gives back the
+// probe and the token that the call may hold, and reports [EventAbandoned]. After
+// ActStop it changes nothing.
+func (c *Call) Abandon(now time.Time) { c.abandon(instantOf(now)) }
+
+func (c *Call) decision(now instant) Decision {
+	d := Decision{Action: c.action, Attempt: c.attempt}
+	switch c.action {
+	case ActAttempt:
+		if c.until != never {
+			d.Until = c.until.time()
+		}
+	case ActWait:
+		d.Attempt++
+		d.At, d.Delay = c.due.time(), c.due.since(now)
+	case ActPause:
+		d.At, d.Delay, d.Reason = c.due.time(), c.due.since(now), c.reason
+	case ActStop:
+		d.Reason, d.Err = c.reason, c.result
+	}
+	return d
+}
+
+func (c *Call) begin(ctx context.Context, e *Executor, now instant) {
+	c.e, c.ctx = e, ctx
+	c.s = e.root.settings.Load()
+	c.budget = e.budget(c.s)
+	c.retries = c.s.retries && !e.single
+	c.begun = now
+	c.deadline = now.add(c.s.Deadline)
+	if d, ok := ctx.Deadline(); ok {
+		c.deadline = min(c.deadline, instantOf(d))
+	}
+	if e.key != "" {
+		e.root.keys.touch(e, now)
+	}
+	if c.s.OnEvent != nil && c.retries && IsNestedRetry(ctx) {
+		c.emit(now, Event{Kind: EventNestedRetry})
+	}
+	c.start(now)
+}
+
+// advance moves the call on. It is the whole of what a call decides.
+func (c *Call) advance(now instant, o Outcome, u float64) {
+	switch c.phase {
+	case phaseDue:
+		c.start(now)
+	case phasePrepare:
+		c.afterHook(now, o.Err)
+	case phaseAttempt:
+		c.judge(now, o, u)
+	case phasePause:
+		c.finish(now)
+	}
+}
+
+// start decides whether the attempt that is due may go out. Cancellation and the
+// deadline come before the breaker, so that no probe is taken in vain.
+func (c *Call) start(now instant) {
+	if reason, ended := c.ended(); ended {
+		c.stop(now, reason)
+		return
+	}
+	if now >= c.deadline {
+		c.stop(now, StopDeadlineExceeded)
+		return
+	}
+	if !c.admit(now) {
+		return
+	}
+	if c.hooks && !c.prepared && c.s.BeforeAttempt != nil {
+		c.phase, c.action = phasePrepare, actPrepare
+		return
+	}
+	c.attempt++
+	c.prepared = false
+	c.owed = false // the retry that the token paid for starts now
+	c.started = now
+	c.setBound(now)
+	c.phase, c.action = phaseAttempt, ActAttempt
+}
+
+// afterHook goes on once BeforeAttempt has run. Its error is returned as it is,
+// unless it only tells that the caller has gone.
+func (c *Call) afterHook(now instant, err error) {
+	if err == nil {
+		c.prepared = true
+		c.start(now)
+		return
+	}
+	c.verdict, c.last = Verdict{Kind: VerdictPermanent}, err
+	reason, ended := c.ended()
+	if !ended {
+		reason = StopPermanent
+	}
+	c.stop(now, reason)
+}
+
+// admit asks the breaker, once for each attempt.
+func (c *Call) admit(now instant) bool {
+	if c.s.breaker == nil || c.admitted {
+		return true
+	}
+	a, ok, t := c.e.state.breaker.admit(now, c.s.breaker, c.s.lease)
+	c.admission, c.admitted = a, ok
+	c.report(now, t)
+	if !ok {
+		c.refuse(now, StopUnavailable)
+	}
+	return ok
+}
+
+// setBound computes when the attempt must have ended: by the attempt timeout,
+// the measured ceiling or the deadline, whichever is first.
+func (c *Call) setBound(now instant) {
+	c.until = now.add(c.s.AttemptTimeout)
+	if c.s.Ceiling != nil {
+		d, warm := c.e.state.estimates().attemptCeiling(now, c.s.Ceiling)
+		if warm && now.add(d) < c.until {
+			c.until = now.add(d)
+			c.adapted(now, EventCeilingAdapted, d)
+		}
+	}
+	c.boundByDeadline = c.deadline <= c.until
+	c.until = min(c.until, c.deadline)
+	c.boundByDeadline = c.boundByDeadline && c.until != never
+}
+
+// judge records the outcome of an attempt and decides what follows.
+func (c *Call) judge(now instant, o Outcome, u float64) {
+	c.verdict, c.last, c.unknown = o.Verdict, o.Err, o.unknown
+	if o.ok() {
+		c.succeed(now)
+		return
+	}
+	if o.TimedOut {
+		c.verdict = Verdict{Kind: VerdictTransient}
+		c.unknown = false
+		if !c.boundByDeadline && c.last != nil && !errors.Is(c.last, ErrAttemptTimeout) {
+			c.last = &attemptTimeout{c.last}
+		}
+	}
+	if c.verdict.Kind == VerdictOK {
+		c.verdict.Kind = VerdictPermanent
+	}
+	reason, ended := c.ended()
+	if !ended && o.TimedOut && c.boundByDeadline {
+		reason, ended = StopDeadlineExceeded, true
+	}
+	c.record(now, o.Err)
+	evidence := c.verdict.Kind == VerdictTransient && !c.verdict.SelfImposed && !ended
+	c.inform(now, evidence, o.TimedOut, u)
+	switch {
+	case ended:
+		c.stop(now, reason)
+	case c.verdict.Kind == VerdictPermanent || o.Unrepeatable:
+		c.stop(now, StopPermanent)
+	case !c.retries || c.attempt >= c.s.Attempts:
+		c.stop(now, StopAttemptsExhausted)
+	case now >= c.deadline:
+		c.stop(now, StopDeadlineExceeded)
+	case c.s.breaker != nil && c.e.state.breaker.refuses(now):
+		c.refuse(now, StopUnavailable)
+	default:
+		c.retry(now, u)
+	}
+}
+
+// succeed records a success. It is the hot path: with a full bucket and a closed
+// breaker it writes nothing that another core reads. That the caller may have
+// cancelled meanwhile is not asked: finished work is never thrown away.
+func (c *Call) succeed(now instant) {
+	if c.s.Ceiling != nil || c.s.Backoff.Measured != nil {
+		c.e.state.estimates().record(now, c.stripe, now.since(c.started))
+	}
+	c.record(now, nil)
+	if c.s.breaker != nil {
+		t := c.e.state.breaker.succeeded(now, c.s.breaker, c.admission, c.stripe)
+		c.admitted = false
+		c.report(now, t)
+	}
+	if c.budget != nil {
+		c.budget.deposit(now)
+	}
+	c.stop(now, StopSucceeded)
+}
+
+// inform tells the breaker of a failed attempt: as a failure if it is evidence,
+// and otherwise only that the attempt is over, which frees its probe.
+func (c *Call) inform(now instant, evidence, timedOut bool, u float64) {
+	if c.s.breaker == nil {
+		return
+	}
+	c.admitted = false
+	if !evidence {
+		c.e.state.breaker.returned(now, c.admission)
+		return
+	}
+	c.report(now, c.e.state.breaker.failed(now, c.s.breaker, c.admission, timedOut, u))
+}
+
+// retry decides on a retry that nothing else forbids. The budget comes last: a
+// token is withdrawn only for a retry that there is time for.
+func (c *Call) retry(now instant, u float64) {
+	delay := c.backoff(now, u)
+	if delay >= c.deadline.since(now) {
+		c.stop(now, StopDeadlineExceeded)
+		return
+	}
+	if c.budget != nil && !c.verdict.SelfImposed {
+		if !c.budget.withdraw(now, CriticalityOf(c.ctx)) {
+			c.refuse(now, StopBudgetExhausted)
+			return
+		}
+		c.owed = true
+	}
+	c.delay = delay
+	c.due = now.add(delay)
+	c.phase, c.action = phaseDue, ActWait
+	c.emit(now, Event{
+		Kind:    EventRetrying,
+		Attempt: c.attempt + 1,
+		Verdict: c.verdict,
+		Delay:   delay,
+		Err:     c.last,
+	})
+}
+
+// backoff returns the wait before the next attempt.
+func (c *Call) backoff(now instant, u float64) time.Duration {
+	b := &c.s.Backoff
+	if hint := c.verdict.RetryAfter; hint > 0 {
+		return min(hint, b.limit())
+	}
+	if b.Custom != nil {
+		return max(0, b.Custom(Next{
+			Attempt:   c.attempt + 1,
+			Verdict:   c.verdict,
+			Err:       c.last,
+			Remaining: c.remaining(now),
+		}))
+	}
+	var base time.Duration
+	if b.Measured != nil && c.verdict.Kind == VerdictTransient {
+		if median, warm := c.e.state.estimates().median(now, b.Measured); warm {
+			base = b.measuredBase(median)
+			c.adapted(now, EventBackoffBaseAdapted, base)
+		}
+	}
+	return b.delay(c.attempt+1, c.verdict, base, u)
+}
+
+func (c *Call) remaining(now instant) time.Duration {
+	if c.deadline == never {
+		return NoLimit
+	}
+	return c.deadline.since(now)
+}
+
+// rejectionPause is how long a refused call waits before it returns. A caller
+// that polls in a loop must not turn a refusal into a spin.
+const rejectionPause = 100 * time.Millisecond
+
+// refuse ends the call after a pause. The event tells of both before it.
+func (c *Call) refuse(now instant, reason StopReason) {
+	pause := min(rejectionPause, c.deadline.since(now))
+	c.giveBack(now)
+	c.reason = reason
+	c.due = now.add(pause)
+	c.phase, c.action = phasePause, ActPause
+	GiveUpOf(c.ctx).Mark()
+	c.emit(now, Event{
+		Kind:    stopEvents[reason],
+		Verdict: c.verdict,
+		Delay:   pause,
+		Err:     c.last,
+		Reason:  reason,
+	})
+}
+
+// finish ends a refused call. The hint is computed here, after the pause, so
+// that it is not the pause too long.
+func (c *Call) finish(now instant) {
+	e := c.error()
+	if c.reason == StopUnavailable {
+		e.retryAfter, e.hinted = c.e.state.breaker.retryAfter(now)
+	} else {
+		e.retryAfter, e.hinted = c.budget.retryAfter(now, CriticalityOf(c.ctx))
+	}
+	c.result = e
+	c.phase, c.action = phaseDone, ActStop
+}
+
+// stop ends the call at once.
+func (c *Call) stop(now instant, reason StopReason) {
+	c.giveBack(now)
+	c.reason = reason
+	switch reason {
+	case StopSucceeded, StopAbandoned:
+	case StopPermanent:
+		c.result = c.last
+	case StopAttemptsExhausted:
+		c.result = c.last
+		if c.retries {
+			GiveUpOf(c.ctx).Mark()
+		}
+	default:
+		e := c.error()
+		if hint := c.verdict.RetryAfter; hint > 0 {
+			e.retryAfter, e.hinted = hint, true
+		}
+		c.result = e
+	}
+	c.phase, c.action = phaseDone, ActStop
+	if c.s.OnEvent == nil {
+		return
+	}
+	ev := Event{Kind: stopEvents[reason], Verdict: c.verdict, Err: c.last, Reason: reason}
+	if reason == StopPermanent && c.unknown {
+		ev.Unclassified, _ = c.e.root.unclassified.first(c.last)
+	}
+	c.emit(now, ev)
+}
+
+func (c *Call) abandon(now instant) {
+	if c.phase == phaseDone {
+		return
+	}
+	if c.phase == phasePause { // its terminal event is out already
+		c.finish(now)
+		return
+	}
+	c.stop(now, StopAbandoned)
+}
+
+// giveBack returns what the call holds for an attempt that does not start or has
+// not reported: a token, a probe.
+func (c *Call) giveBack(now instant) {
+	if c.owed {
+		c.owed = false
+		c.budget.refund(now)
+	}
+	if c.admitted {
+		c.admitted = false
+		c.e.state.breaker.returned(now, c.admission)
+	}
+}
+
+// ended reports whether the caller's context is over, and as what.
+func (c *Call) ended() (StopReason, bool) {
+	err := c.ctx.Err()
+	if err == nil {
+		return 0, false
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return StopDeadlineExceeded, true
+	}
+	return StopCanceled, true
+}
+
+func (c *Call) error() *Error {
+	e := &Error{Reason: c.reason, Last: c.last, Attempts: c.attempt, policy: c.s.Name}
+	if c.ctx.Err() != nil && (c.reason == StopCanceled || c.reason == StopDeadlineExceeded) {
+		e.ctxErr, e.cause = c.ctx.Err(), context.Cause(c.ctx)
+	}
+	return e
+}

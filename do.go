@@ -1,0 +1,181 @@
+package ration
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/ration-go/ration/internal/window"
+)
+
+// Do calls fn under the policy of e until it succeeds, fails for good, or must
+// not be tried again, and returns what fn returned last.
+//
+// The error tells why the call ended. After a permanent failure, or when all
+// attempts are spent, it is the last error of fn, unchanged; if the timer of
+// that attempt had fired, it matches [ErrAttemptTimeout] as well. When the
+// budget, the breaker, the deadline or the caller ended the call, it is an
+// [*Error], which matches the reason's sentinel and the last error of fn.
+//
+// Each attempt receives a context that is bounded by the policy and ends when
+// the attempt returns; fn must pass it on to whatever it waits for. A panic in
+// fn passes through to the caller.
+func Do[T any](ctx context.Context, e *Executor, fn func(context.Context) (T, error)) (T, error) {
+	value, _, err := run(ctx, e, fn, nil)
+	return value, err
+}
+
+// Try is [Do] for callers who want to see how the call went: it returns the
+// reason it stopped and a log of its attempts beside the value and the error.
+func Try[T any](
+	ctx context.Context, e *Executor, fn func(context.Context) (T, error),
+) Result[T] {
+	var r Result[T]
+	begin := clock()
+	r.Value, r.Stop, r.Err = run(ctx, e, fn, &r.Attempts)
+	r.Elapsed = clock().since(begin)
+	return r
+}
+
+// run obeys the decisions of a [Call] with a goroutine, timers and contexts. It
+// holds no rule of its own: when to stop, how long to wait and what to charge
+// are decided in one place, for it, for the simulator and for those who drive a
+// call by hand.
+func run[T any](
+	ctx context.Context, e *Executor, fn func(context.Context) (T, error), log *[]Attempt,
+) (value T, stop StopReason, err error) {
+	var (
+		c       Call
+		bounded *attemptContext
+	)
+	// Open-coded, this costs a nanosecond, and is what a panic or Goexit in
+	// the user's code runs into.
+	defer func() {
+		if c.action != ActStop {
+			if bounded != nil {
+				bounded.finish()
+			}
+			c.abandon(clock())
+		}
+	}()
+	c.hooks = true
+	c.stripe = window.Stripe()
+	c.log = log
+	c.begin(ctx, e, clock())
+	for {
+		switch c.action {
+		case actPrepare:
+			err = c.s.BeforeAttempt(ctx, c.attempt+1)
+			c.advance(clock(), Outcome{Err: err}, 0)
+		case ActAttempt:
+			var o Outcome
+			attempt := ctx
+			if bounded = c.bound(); bounded != nil {
+				attempt = bounded
+			}
+			value, err = call(attempt, c.s, fn)
+			timedOut := err != nil && bounded != nil && bounded.timedOut()
+			if bounded != nil {
+				bounded.finish()
+			}
+			end := clock()
+			o.Err = err
+			o.Verdict, o.unknown = verdictOn(c.s, value, err)
+			o.TimedOut = timedOut && (o.unknown || isContextError(err))
+			o.Unrepeatable = err != nil && isUnrepeatable(err)
+			c.advance(end, o, random(o))
+		case ActWait, ActPause:
+			wait(ctx, c.due)
+			c.advance(clock(), Outcome{}, 0)
+		case ActStop:
+			return value, c.reason, c.result
+		}
+	}
+}
+
+// bound returns the context of the attempt that was decided, nil for the
+// caller's own: an attempt without bounds costs no allocation.
+func (c *Call) bound() *attemptContext {
+	if c.until == never {
+		return nil
+	}
+	return newAttemptContext(c.ctx, c.until.time(), c.retries)
+}
+
+// call makes one attempt: the local admission, then the function.
+func call[T any](
+	ctx context.Context, s *settings, fn func(context.Context) (T, error),
+) (value T, err error) {
+	if s.Admit != nil {
+		if err := s.Admit(ctx); err != nil {
+			return value, err
+		}
+	}
+	return fn(ctx)
+}
+
+// verdictOn classifies what an attempt returned. unknown means that no rule
+// matched the error, and that permanent is only the fallback.
+func verdictOn[T any](s *settings, value T, err error) (v Verdict, unknown bool) {
+	if err == nil {
+		if s.Classify == nil {
+			return Verdict{}, false
+		}
+		return s.Classify(value, nil), false
+	}
+	if v, ok := decided(err); ok {
+		return v, false
+	}
+	if s.Classify != nil {
+		return s.Classify(value, err), false
+	}
+	v, known := classifyKnown(err)
+	return v, !known
+}
+
+// decided returns the verdict that an error carries in itself, which no
+// classifier is asked about: that of a wrapper, or permanent for an [*Error] of
+// an inner executor.
+func decided(err error) (Verdict, bool) {
+	if v, ok := wrapped(err); ok {
+		return v, true
+	}
+	var inner *Error
+	if errors.As(err, &inner) {
+		return Verdict{Kind: VerdictPermanent}, true
+	}
+	return Verdict{}, false
+}
+
+// isContextError reports whether err is how code says that its context ended.
+func isContextError(err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+}
+
+func isUnrepeatable(err error) bool {
+	var u *unrepeatable
+	return errors.As(err, &u)
+}
+
+// random draws the number that a decision on o needs; a success needs none.
+func random(o Outcome) float64 {
+	if o.ok() {
+		return 0
+	}
+	return rand.Float64()
+}
+
+// wait returns at the given time, or when the caller cancels.
+func wait(ctx context.Context, until instant) {
+	d := until.since(clock())
+	if d <= 0 || ctx.Err() != nil {
+		return
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,29 @@
+//go:build unix || js
+
+package ration
+
+import "syscall"
+
+// errno is the type of the system's error numbers.
+type errno = syscall.Errno
+
+// connectionErrnos are lost and refused connections, on any kind of file.
+var connectionErrnos = [...]errno{
+	syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.ECONNABORTED,
+	syscall.EPIPE, syscall.ENOTCONN, syscall.ESHUTDOWN, syscall.ETIMEDOUT,
+	syscall.EHOSTUNREACH, syscall.EHOSTDOWN,
+	syscall.ENETUNREACH, syscall.ENETDOWN, syscall.ENETRESET,
+}
+
+// mistakeErrnos are those that a network operation repeats until someone
+// changes the program, its settings or its rights. A missing Unix socket is not
+// among them: it is how a server that restarts refuses a connection.
+var mistakeErrnos = [...]errno{
+	syscall.EACCES, syscall.EPERM,
+	syscall.EINVAL, syscall.EFAULT, syscall.EBADF, syscall.ENOTSOCK,
+	syscall.EISCONN, syscall.EDESTADDRREQ, syscall.EMSGSIZE,
+	syscall.EAFNOSUPPORT, syscall.EPFNOSUPPORT, syscall.EPROTONOSUPPORT,
+	syscall.EPROTOTYPE, syscall.ESOCKTNOSUPPORT, syscall.ENOPROTOOPT,
+	syscall.EOPNOTSUPP, syscall.ENOTSUP, syscall.ENOSYS,
+	syscall.ENAMETOOLONG, syscall.ENOTDIR, syscall.ELOOP,
+}

@@ -1,0 +1,59 @@
+package ration
+
+import (
+	"math"
+	"time"
+)
+
+// base is the origin of every instant. It carries a monotonic reading, so that
+// a step of the wall clock moves no instant read by [clock].
+var base = time.Now()
+
+// An instant is a point in time, in nanoseconds since base. State is kept in
+// instants and not in time.Time for two reasons: reading one costs about half
+// of time.Now (the monotonic clock alone), and eight bytes fit an atomic.
+//
+// Instants may lie far from base on either side: inside a testing/synctest
+// bubble the year is 2000, and a simulation starts wherever it likes. Hence the
+// saturating arithmetic below, and hence nothing packs an instant with
+// something else into one word.
+type instant int64
+
+const (
+	never       = instant(math.MaxInt64) // later than every instant
+	longAgo     = instant(math.MinInt64) // earlier than every instant
+	maxDuration = time.Duration(math.MaxInt64)
+)
+
+// clock reads the time. Only the outermost drivers call it, once for each
+// decision and before any lock; everything else is told the time.
+func clock() instant { return instant(time.Since(base)) }
+
+// instantOf converts the time that a caller gave. Sub saturates.
+func instantOf(t time.Time) instant { return instant(t.Sub(base)) }
+
+func (i instant) time() time.Time { return base.Add(time.Duration(i)) }
+
+// add returns i + d, and never if that is too far away to say or if d is
+// [NoLimit].
+func (i instant) add(d time.Duration) instant {
+	if d == NoLimit {
+		return never
+	}
+	if sum := i + instant(d); d < 0 || sum >= i {
+		return sum
+	}
+	return never
+}
+
+// since returns i - j, saturated.
+func (i instant) since(j instant) time.Duration {
+	d := i - j
+	if (d > 0) == (i > j) || d == 0 {
+		return time.Duration(d)
+	}
+	if i > j {
+		return maxDuration
+	}
+	return time.Duration(math.MinInt64)
+}

@@ -1,0 +1,62 @@
+package ration
+
+import "time"
+
+// record notes the attempt that has just ended in the log and tells of it.
+func (c *Call) record(now instant, err error) {
+	duration := now.since(c.started)
+	if c.log != nil {
+		*c.log = append(*c.log, Attempt{
+			Number:   c.attempt,
+			Start:    c.started.since(c.begun),
+			Duration: duration,
+			Delay:    c.delay,
+			Verdict:  c.verdict,
+			Err:      c.last,
+		})
+	}
+	if c.s.OnEvent == nil {
+		return
+	}
+	c.emit(now, Event{Kind: EventAttempt, Verdict: c.verdict, Duration: duration, Err: err})
+	if c.until != never && now.since(c.until) >= orphanAge {
+		c.emit(now, Event{Kind: EventOrphanedWork, Verdict: c.verdict, Duration: duration, Err: err})
+	}
+}
+
+// orphanAge is how far past its bound an attempt must have run before it is
+// reported as work that ignores its context.
+const orphanAge = time.Second
+
+// adapted tells of a measured term that differs from what was last told.
+func (c *Call) adapted(now instant, kind EventKind, value time.Duration) {
+	which := 0
+	if kind == EventBackoffBaseAdapted {
+		which = 1
+	}
+	if c.s.OnEvent != nil && c.e.state.estimates().changed(which, value) {
+		c.emit(now, Event{Kind: kind, Delay: value})
+	}
+}
+
+// report tells of a change of the breaker's state.
+func (c *Call) report(now instant, t transition) {
+	if t.kind != 0 {
+		c.emit(now, Event{Kind: t.kind, Delay: t.delay})
+	}
+}
+
+// emit fills in what every event carries and delivers it. No lock is held.
+func (c *Call) emit(now instant, ev Event) {
+	if c.s.OnEvent == nil {
+		return
+	}
+	ev.Policy, ev.Key = c.s.Name, c.e.key
+	if ev.Attempt == 0 {
+		ev.Attempt = c.attempt
+	}
+	if ev.Kind != EventAttempt && ev.Kind != EventOrphanedWork {
+		ev.Duration = now.since(c.begun)
+	}
+	c.e.root.deliver(c.s.OnEvent, ev)
+}
