@@ -144,6 +144,37 @@ func (b *Backoff) measuredBase(median time.Duration) time.Duration {
 	return time.Duration(min(base, float64(maxDuration/2)))
 }
 
+// backoff returns the wait before the next attempt.
+func (c *Call) backoff(now instant, u float64) time.Duration {
+	b := &c.s.Backoff
+	if hint := c.verdict.RetryAfter; hint > 0 {
+		return min(hint, b.limit())
+	}
+	if b.Custom != nil {
+		return max(0, b.Custom(Next{
+			Attempt:   c.attempt + 1,
+			Verdict:   c.verdict,
+			Err:       c.last,
+			Remaining: c.remaining(now),
+		}))
+	}
+	var base time.Duration
+	if b.Measured != nil && c.verdict.Kind == VerdictTransient {
+		if median, warm := c.e.state.estimates().median(now, b.Measured); warm {
+			base = b.measuredBase(median)
+			c.adapted(now, EventBackoffBaseAdapted, base)
+		}
+	}
+	return b.delay(c.attempt+1, c.verdict, base, u)
+}
+
+func (c *Call) remaining(now instant) time.Duration {
+	if c.deadline == never {
+		return NoLimit
+	}
+	return c.deadline.since(now)
+}
+
 // withDefaults fills the zero fields.
 func (b Backoff) withDefaults() Backoff {
 	b.Transient = orDefault(b.Transient, DefaultTransientBase)

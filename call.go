@@ -328,37 +328,6 @@ func (c *Call) retry(now instant, u float64) {
 	})
 }
 
-// backoff returns the wait before the next attempt.
-func (c *Call) backoff(now instant, u float64) time.Duration {
-	b := &c.s.Backoff
-	if hint := c.verdict.RetryAfter; hint > 0 {
-		return min(hint, b.limit())
-	}
-	if b.Custom != nil {
-		return max(0, b.Custom(Next{
-			Attempt:   c.attempt + 1,
-			Verdict:   c.verdict,
-			Err:       c.last,
-			Remaining: c.remaining(now),
-		}))
-	}
-	var base time.Duration
-	if b.Measured != nil && c.verdict.Kind == VerdictTransient {
-		if median, warm := c.e.state.estimates().median(now, b.Measured); warm {
-			base = b.measuredBase(median)
-			c.adapted(now, EventBackoffBaseAdapted, base)
-		}
-	}
-	return b.delay(c.attempt+1, c.verdict, base, u)
-}
-
-func (c *Call) remaining(now instant) time.Duration {
-	if c.deadline == never {
-		return NoLimit
-	}
-	return c.deadline.since(now)
-}
-
 // rejectionPause is how long a refused call waits before it returns. A caller
 // that polls in a loop must not turn a refusal into a spin.
 const rejectionPause = 100 * time.Millisecond
