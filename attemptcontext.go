@@ -163,6 +163,7 @@ func (c *attemptContext) timedOut() bool {
 	}
 	// The cause alone does not tell: a parent that hides its deadline may hand on
 	// the timeout of an outer attempt. Only a deadline that has passed can be ours.
+	// clock: a deadline is the business of whoever runs the attempt, a driver.
 	if !c.bounded || time.Until(c.until) > 0 {
 		return false
 	}
@@ -196,6 +197,7 @@ func (c *attemptContext) look() *attemptState {
 	if c.parent.Err() != nil {
 		return c.settle(attemptParentDone)
 	}
+	// clock: Err is told no time.
 	if c.bounded && time.Until(c.until) <= 0 {
 		return c.settle(attemptTimedOut)
 	}

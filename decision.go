@@ -41,7 +41,8 @@ type Decision struct {
 	Err     error         // ActStop: what Do would return
 }
 
-// An Outcome is what became of an attempt. The zero value is a success.
+// An Outcome is what became of an attempt. It is a value; the zero value is a
+// success.
 type Outcome struct {
 	// Verdict is what [Executor.Classify] or the caller's own rules say.
 	Verdict Verdict

@@ -184,7 +184,8 @@ func (e *unrepeatable) Error() string { return "ration: not repeatable: " + e.er
 func (e *unrepeatable) Unwrap() error { return e.err }
 
 // A ConfigError lists everything that is wrong with a [Policy], each problem
-// naming the field, its value and what is allowed.
+// naming the field, its value and what is allowed. It is not modified after it is
+// returned, and is safe for concurrent use.
 type ConfigError struct {
 	Policy   string // the policy's name
 	Problems []string
