@@ -133,7 +133,12 @@ func (c *attemptContext) String() string {
 // Err or called timedOut leaves [context.Canceled] behind and not the deadline's
 // error: telling them apart would cost every attempt 30 ns, for the sake of
 // whoever first looks at a context after its attempt succeeded.
+//
+// On a nil context, that of an attempt without bounds, it does nothing.
 func (c *attemptContext) finish() {
+	if c == nil {
+		return
+	}
 	s := c.state.Load()
 	if s == nil {
 		s = attemptFinished
@@ -151,6 +156,9 @@ func (c *attemptContext) finish() {
 // parent. It is meant for the executor, between the attempt's return and finish;
 // what it says is what Err has said to the callback or will say from now on.
 func (c *attemptContext) timedOut() bool {
+	if c == nil {
+		return false
+	}
 	s := c.state.Load()
 	if s == nil {
 		s = c.look()

@@ -204,14 +204,19 @@ func (b Backoff) check(c *checker) {
 	if b.Jitter < FullJitter || b.Jitter > NoJitter {
 		c.problem("Backoff.Jitter %d is none of FullJitter, EqualJitter, NoJitter", b.Jitter)
 	}
-	if b.Custom != nil && b.Measured != nil {
+	if b.Measured != nil {
+		b.Measured.check(c, b.Custom != nil)
+	}
+}
+
+func (m MeasuredBase) check(c *checker, custom bool) {
+	if custom {
 		c.problem("Backoff.Measured has no effect beside Backoff.Custom; remove one")
 	}
-	if m := b.Measured; m != nil {
-		c.positive("Backoff.Measured.Multiple", m.Multiple)
-		c.count("Backoff.Measured.MinimumSamples", m.MinimumSamples)
-		if m.Spread != 0 && !(m.Spread > 1 && !math.IsInf(m.Spread, 0)) {
-			c.problem("Backoff.Measured.Spread %v is not above 1", m.Spread)
-		}
+	c.positive("Backoff.Measured.Multiple", m.Multiple)
+	c.count("Backoff.Measured.MinimumSamples", m.MinimumSamples)
+	if m.Spread != 0 && !(m.Spread > 1 && !math.IsInf(m.Spread, 0)) {
+		c.problem("Backoff.Measured.Spread %v is not a finite number above 1; 0 means the default",
+			m.Spread)
 	}
 }

@@ -218,7 +218,9 @@ func (b *breaker) refuses(now instant) bool {
 }
 
 // succeeded records a successful attempt.
-func (b *breaker) succeeded(now instant, s *BreakerSettings, a admission, stripe uint32) transition {
+func (b *breaker) succeeded(
+	now instant, s *BreakerSettings, a admission, stripe uint32,
+) transition {
 	if a.probe != 0 {
 		return b.probeSucceeded(now, s, a)
 	}

@@ -65,10 +65,12 @@ type Call struct {
 	boundByDeadline bool // until is the call's deadline
 	unknown         bool // no rule matched the last failure
 
-	delay  time.Duration // decided before the present attempt
-	last   error         // the last failure
-	result error         // what the call returns
-	log    *[]Attempt    // nil = none is kept
+	delay   time.Duration   // decided before the present attempt
+	bounded *attemptContext // of the attempt that run has under way; nil = the caller's own
+
+	last   error      // the last failure
+	result error      // what the call returns
+	log    *[]Attempt // nil = none is kept
 }
 
 // Begin starts a call at the given time: it resolves the deadline, reports a
@@ -235,6 +237,24 @@ func (c *Call) judge(now instant, o Outcome, u float64) {
 		c.succeed(now)
 		return
 	}
+	c.normalize(o)
+	reason, ended := c.ended()
+	if !ended && o.TimedOut && c.boundByDeadline {
+		reason, ended = StopDeadlineExceeded, true
+	}
+	c.record(now, o.Err)
+	evidence := c.verdict.Kind == VerdictTransient && !c.verdict.SelfImposed && !ended
+	c.inform(now, evidence, o.TimedOut, u)
+	if ended {
+		c.stop(now, reason)
+		return
+	}
+	c.follow(now, o.Unrepeatable, u)
+}
+
+// normalize settles what a failure counts as: a timeout is transient whatever
+// was said of it, and an error that was called OK is a mistake, and permanent.
+func (c *Call) normalize(o Outcome) {
 	if o.TimedOut {
 		c.verdict = Verdict{Kind: VerdictTransient}
 		c.unknown = false
@@ -245,17 +265,13 @@ func (c *Call) judge(now instant, o Outcome, u float64) {
 	if c.verdict.Kind == VerdictOK {
 		c.verdict.Kind = VerdictPermanent
 	}
-	reason, ended := c.ended()
-	if !ended && o.TimedOut && c.boundByDeadline {
-		reason, ended = StopDeadlineExceeded, true
-	}
-	c.record(now, o.Err)
-	evidence := c.verdict.Kind == VerdictTransient && !c.verdict.SelfImposed && !ended
-	c.inform(now, evidence, o.TimedOut, u)
+}
+
+// follow decides what comes after a failed attempt. The breaker is asked before
+// the budget: this very failure may have opened it.
+func (c *Call) follow(now instant, unrepeatable bool, u float64) {
 	switch {
-	case ended:
-		c.stop(now, reason)
-	case c.verdict.Kind == VerdictPermanent || o.Unrepeatable:
+	case c.verdict.Kind == VerdictPermanent || unrepeatable:
 		c.stop(now, StopPermanent)
 	case !c.retries || c.attempt >= c.s.Attempts:
 		c.stop(now, StopAttemptsExhausted)

@@ -45,17 +45,12 @@ func Try[T any](
 func run[T any](
 	ctx context.Context, e *Executor, fn func(context.Context) (T, error), log *[]Attempt,
 ) (value T, stop StopReason, err error) {
-	var (
-		c       Call
-		bounded *attemptContext
-	)
+	var c Call
 	// Open-coded, this costs a nanosecond, and is what a panic or Goexit in
 	// the user's code runs into.
 	defer func() {
 		if c.action != ActStop {
-			if bounded != nil {
-				bounded.finish()
-			}
+			c.bounded.finish()
 			c.abandon(clock())
 		}
 	}()
@@ -70,21 +65,8 @@ func run[T any](
 			c.advance(clock(), Outcome{Err: err}, 0)
 		case ActAttempt:
 			var o Outcome
-			attempt := ctx
-			if bounded = c.bound(); bounded != nil {
-				attempt = bounded
-			}
-			value, err = call(attempt, c.s, fn)
-			timedOut := err != nil && bounded != nil && bounded.timedOut()
-			if bounded != nil {
-				bounded.finish()
-			}
-			end := clock()
-			o.Err = err
-			o.Verdict, o.unknown = verdictOn(c.s, value, err)
-			o.TimedOut = timedOut && (o.unknown || isContextError(err))
-			o.Unrepeatable = err != nil && isUnrepeatable(err)
-			c.advance(end, o, random(o))
+			value, o = attempt(&c, fn)
+			c.advance(clock(), o, random(o))
 		case ActWait, ActPause:
 			wait(ctx, c.due)
 			c.advance(clock(), Outcome{}, 0)
@@ -92,6 +74,22 @@ func run[T any](
 			return value, c.reason, c.result
 		}
 	}
+}
+
+// attempt makes one attempt and says what became of it.
+func attempt[T any](c *Call, fn func(context.Context) (T, error)) (value T, o Outcome) {
+	ctx := c.ctx
+	if c.bounded = c.bound(); c.bounded != nil {
+		ctx = c.bounded
+	}
+	value, o.Err = call(ctx, c.s, fn)
+	o.Verdict, o.unknown = verdictOn(c.s, value, o.Err)
+	if o.Err != nil {
+		o.TimedOut = c.bounded.timedOut() && (o.unknown || isContextError(o.Err))
+		o.Unrepeatable = isUnrepeatable(o.Err)
+	}
+	c.bounded.finish()
+	return value, o
 }
 
 // bound returns the context of the attempt that was decided, nil for the

@@ -162,7 +162,10 @@ func (e *Error) sentinel() error {
 // [ErrAttemptTimeout] and what the function returned.
 type attemptTimeout struct{ err error }
 
-func (e *attemptTimeout) Error() string   { return ErrAttemptTimeout.Error() + ": " + e.err.Error() }
+func (e *attemptTimeout) Error() string {
+	return ErrAttemptTimeout.Error() + ": " + e.err.Error()
+}
+
 func (e *attemptTimeout) Timeout() bool   { return true }
 func (e *attemptTimeout) Unwrap() []error { return []error{ErrAttemptTimeout, e.err} }
 

@@ -122,7 +122,7 @@ func (x *explainer) breaker() string {
 // timeline walks the worst case: every attempt hangs until its bound, and every
 // wait is as long as its jitter allows.
 func (x *explainer) timeline() {
-	x.WriteString("worst case, transient failures: each attempt hangs, each wait is as long as it can be\n")
+	x.WriteString("worst case: each attempt hangs, each wait is as long as it can be\n")
 	deadline := x.s.Deadline
 	var at time.Duration
 	binds := "the attempts"
@@ -139,7 +139,7 @@ func (x *explainer) timeline() {
 		}
 		end, cut := x.attemptEnd(at)
 		if end == NoLimit {
-			x.line(fmt.Sprintf("attempt %d", n), "%v until the function returns: nothing bounds it", at)
+			x.line(fmt.Sprintf("attempt %d", n), "%v until the function returns", at)
 			binds = "nothing: an attempt may hang for ever"
 			break
 		}
@@ -224,7 +224,8 @@ func (x *explainer) amplification() {
 	}
 	x.line("all calls", "in any t seconds, retries <= %g + %g x t + %g x successes",
 		b.Capacity(), b.MinimumPerSecond(), b.Fraction())
-	x.line("through a chain", "about 1 + depth x %g at the bottom, if every layer retries", b.Fraction())
+	x.line("through a chain", "about 1 + depth x %g at the bottom, if every layer retries",
+		b.Fraction())
 }
 
 func (x *explainer) limits() {
@@ -236,8 +237,8 @@ func (x *explainer) limits() {
 	if floor := b.MinimumPerSecond(); floor > 0 && x.s.retries {
 		x.line("little traffic", "below about %.3g calls a second the budget never binds; "+
 			"only attempts protects", floor/float64(x.s.Attempts-1))
-		x.line("many processes", "the floor is per process: n of them may send n x %g retries a second",
-			floor)
+		x.line("many processes", "the floor is per process: n of them may send n x %g retries "+
+			"a second", floor)
 	}
 	x.line("long failures", "while far more than %g%% of attempts fail, callers see those failures",
 		100*b.Fraction())
