@@ -98,13 +98,14 @@ func newNoBudget() *Budget {
 // traffic to bound anything. Keep one [Executor], or name the bucket with
 // [SharedBudget].
 func NewBudget(fraction, minimumPerSecond float64) (*Budget, error) {
-	return newBudget("", fraction, minimumPerSecond)
-}
-
-func newBudget(name string, fraction, minimumPerSecond float64) (*Budget, error) {
 	if err := checkBudget(fraction, minimumPerSecond); err != nil {
 		return nil, err
 	}
+	return newBudget("", fraction, minimumPerSecond), nil
+}
+
+// newBudget is NewBudget for parameters that have been checked.
+func newBudget(name string, fraction, minimumPerSecond float64) *Budget {
 	b := &Budget{
 		name:     name,
 		fraction: billionths(fraction),
@@ -115,7 +116,7 @@ func newBudget(name string, fraction, minimumPerSecond float64) (*Budget, error)
 	b.reserve = min(b.capacity/2, b.capacity-token)
 	b.tokens = b.capacity
 	b.full.Store(true)
-	return b, nil
+	return b
 }
 
 func checkBudget(fraction, minimumPerSecond float64) error {
@@ -159,8 +160,7 @@ func SharedBudget(name string, fraction, minimumPerSecond float64) (*Budget, err
 		return nil, errors.New("ration: SharedBudget needs a name; " +
 			"for a bucket of your own use NewBudget, for none NoBudget")
 	}
-	b, err := newBudget(name, fraction, minimumPerSecond)
-	if err != nil {
+	if err := checkBudget(fraction, minimumPerSecond); err != nil {
 		return nil, err
 	}
 	shared.Lock()
@@ -171,6 +171,7 @@ func SharedBudget(name string, fraction, minimumPerSecond float64) (*Budget, err
 	if shared.budgets == nil {
 		shared.budgets = make(map[string]*Budget)
 	}
+	b := newBudget(name, fraction, minimumPerSecond)
 	shared.budgets[name] = b
 	return b, nil
 }

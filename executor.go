@@ -63,16 +63,13 @@ func New(p Policy) (*Executor, error) {
 func MustNew(p Policy) *Executor {
 	e, err := New(p)
 	if err != nil {
-		panic(err)
+		panic(err) //nolint:forbidigo // as regexp.MustCompile: a faulty program, at its start
 	}
 	return e
 }
 
 func newExecutor(r *root, key string) *Executor {
-	budget, err := NewBudget(DefaultBudgetFraction, DefaultBudgetMinimumPerSecond)
-	if err != nil {
-		panic(err) // the constants are valid
-	}
+	budget := newBudget("", DefaultBudgetFraction, DefaultBudgetMinimumPerSecond)
 	return &Executor{root: r, key: key, state: &state{budget: budget}}
 }
 

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// NoLimit, as a duration, means without bound. It is the spelling of off for
+// NoLimit means without bound, as a duration. It is the spelling of off for
 // [Policy] fields whose zero value means a default.
 const NoLimit time.Duration = -1
 
