@@ -44,6 +44,7 @@ type Call struct {
 	budget *Budget // nil = none
 
 	begun    instant
+	decided  instant // when the present decision was made
 	deadline instant
 	started  instant // the present attempt
 	until    instant // its bound
@@ -78,7 +79,8 @@ type Call struct {
 // with [Call.Decision].
 func (e *Executor) Begin(ctx context.Context, now time.Time) Call {
 	var c Call
-	c.begin(ctx, e, instantOf(now))
+	c.decided = instantOf(now)
+	c.begin(ctx, e, c.decided)
 	return c
 }
 
@@ -90,16 +92,16 @@ func (e *Executor) Classify(value any, err error) Verdict {
 }
 
 // Decision returns the decision that now stands.
-func (c *Call) Decision() Decision { return c.decision(c.begun) }
+func (c *Call) Decision() Decision { return c.decision(c.decided) }
 
 // Next tells the call what happened since its last decision and returns the
 // next one. After ActAttempt, o is the outcome of that attempt; otherwise it is
 // ignored. u, in [0, 1), is the random number that a jitter may need. After
 // ActStop it changes nothing.
 func (c *Call) Next(now time.Time, o Outcome, u float64) Decision {
-	i := instantOf(now)
-	c.advance(i, o, u)
-	return c.decision(i)
+	c.decided = instantOf(now)
+	c.advance(c.decided, o, u)
+	return c.Decision()
 }
 
 // Abandon ends a call that will not be driven to its end: it gives back the
@@ -136,7 +138,7 @@ func (c *Call) begin(ctx context.Context, e *Executor, now instant) {
 		c.deadline = min(c.deadline, instantOf(d))
 	}
 	if e.key != "" {
-		e.root.keys.touch(e, now)
+		e.root.keys.touch(&e.state.used, now)
 	}
 	if c.s.OnEvent != nil && c.retries && IsNestedRetry(ctx) {
 		c.emit(now, Event{Kind: EventNestedRetry})
@@ -218,8 +220,8 @@ func (c *Call) admit(now instant) bool {
 // the measured ceiling or the deadline, whichever is first.
 func (c *Call) setBound(now instant) {
 	c.until = now.add(c.s.AttemptTimeout)
-	if c.s.Ceiling != nil {
-		d, warm := c.e.state.estimates().attemptCeiling(now, c.s.Ceiling)
+	if c.s.ceiling != nil {
+		d, warm := c.e.state.estimates().attemptCeiling(now, c.s.ceiling)
 		if warm && now.add(d) < c.until {
 			c.until = now.add(d)
 			c.adapted(now, EventCeilingAdapted, d)
@@ -239,7 +241,7 @@ func (c *Call) judge(now instant, o Outcome, u float64) {
 	}
 	c.normalize(o)
 	reason, ended := c.ended()
-	if !ended && o.TimedOut && c.boundByDeadline {
+	if !ended && c.deadlineMet(now, o.TimedOut) {
 		reason, ended = StopDeadlineExceeded, true
 	}
 	c.record(now, o.Err)
@@ -267,6 +269,14 @@ func (c *Call) normalize(o Outcome) {
 	}
 }
 
+// deadlineMet reports whether the call's deadline is what failed the attempt. The
+// clock is asked beside the timer: a socket that was given the deadline fails at
+// the same moment, and often first.
+func (c *Call) deadlineMet(now instant, timedOut bool) bool {
+	return c.boundByDeadline &&
+		(timedOut || c.verdict.Kind == VerdictTransient && now >= c.deadline)
+}
+
 // follow decides what comes after a failed attempt. The breaker is asked before
 // the budget: this very failure may have opened it.
 func (c *Call) follow(now instant, unrepeatable bool, u float64) {
@@ -288,7 +298,7 @@ func (c *Call) follow(now instant, unrepeatable bool, u float64) {
 // breaker it writes nothing that another core reads. That the caller may have
 // cancelled meanwhile is not asked: finished work is never thrown away.
 func (c *Call) succeed(now instant) {
-	if c.s.Ceiling != nil || c.s.Backoff.Measured != nil {
+	if c.s.ceiling != nil || c.s.Backoff.Measured != nil {
 		c.e.state.estimates().record(now, c.stripe, now.since(c.started))
 	}
 	c.record(now, nil)
@@ -431,24 +441,4 @@ func (c *Call) giveBack(now instant) {
 		c.admitted = false
 		c.e.state.breaker.returned(now, c.admission)
 	}
-}
-
-// ended reports whether the caller's context is over, and as what.
-func (c *Call) ended() (StopReason, bool) {
-	err := c.ctx.Err()
-	if err == nil {
-		return 0, false
-	}
-	if errors.Is(err, context.DeadlineExceeded) {
-		return StopDeadlineExceeded, true
-	}
-	return StopCanceled, true
-}
-
-func (c *Call) error() *Error {
-	e := &Error{Reason: c.reason, Last: c.last, Attempts: c.attempt, policy: c.s.Name}
-	if c.ctx.Err() != nil && (c.reason == StopCanceled || c.reason == StopDeadlineExceeded) {
-		e.ctxErr, e.cause = c.ctx.Err(), context.Cause(c.ctx)
-	}
-	return e
 }

@@ -158,6 +158,26 @@ func (e *Error) sentinel() error {
 	return nil
 }
 
+// ended reports whether the caller's context is over, and as what.
+func (c *Call) ended() (StopReason, bool) {
+	err := c.ctx.Err()
+	if err == nil {
+		return 0, false
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return StopDeadlineExceeded, true
+	}
+	return StopCanceled, true
+}
+
+func (c *Call) error() *Error {
+	e := &Error{Reason: c.reason, Last: c.last, Attempts: c.attempt, policy: c.s.Name}
+	if c.ctx.Err() != nil && (c.reason == StopCanceled || c.reason == StopDeadlineExceeded) {
+		e.ctxErr, e.cause = c.ctx.Err(), context.Cause(c.ctx)
+	}
+	return e
+}
+
 // An attemptTimeout is the failure of an attempt whose timer fired: it matches
 // [ErrAttemptTimeout] and what the function returned.
 type attemptTimeout struct{ err error }

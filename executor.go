@@ -23,8 +23,8 @@ type Executor struct {
 	root   *root
 	key    string
 	state  *state
-	single bool // from Once: one attempt, whatever the policy says
-	link   link
+	single bool                     // from Once: one attempt, whatever the policy says
+	next   atomic.Pointer[Executor] // in its chain of the registry
 }
 
 // A root is what an executor shares with the executors of its keys.
@@ -42,6 +42,7 @@ type state struct {
 	breaker   breaker
 	estimator atomic.Pointer[estimator] // made when first needed: it weighs 4 KB
 	once      atomic.Pointer[Executor]  // likewise; see Executor.Once
+	used      usage
 }
 
 // New returns an executor for p. The error is a [*ConfigError] that lists every
@@ -98,9 +99,7 @@ func (e *Executor) Once() *Executor {
 func (e *Executor) For(key string) *Executor {
 	r := e.root
 	if k := r.keys.lookup(key); k != nil {
-		if t := r.keys.tick.Load(); k.link.tick.Load() != t {
-			k.link.tick.Store(t)
-		}
+		r.keys.found(&k.state.used)
 		return k
 	}
 	return r.keys.add(r, key, clock())
@@ -116,7 +115,7 @@ func (e *Executor) Keys() []*Executor {
 	r := &e.root.keys
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.oldest(clock())
+	r.scan(clock())
 	keys := slices.Collect(r.all)
 	slices.SortFunc(keys, func(a, b *Executor) int { return cmp.Compare(a.key, b.key) })
 	return keys

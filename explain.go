@@ -43,7 +43,7 @@ func (x *explainer) policy() {
 	x.line("attempts", "%d in all", x.s.Attempts)
 	x.line("deadline", "%s for the whole call", bound(x.s.Deadline))
 	x.line("attempt timeout", "%s", bound(x.s.AttemptTimeout))
-	if c := x.s.Ceiling; c != nil {
+	if c := x.s.ceiling; c != nil {
 		x.line("  tightened to", "%g x p%g of recent successes, at least %v (%s)",
 			c.Multiple, c.Quantile*100, c.Floor, x.ceiling(c))
 	}
@@ -164,7 +164,7 @@ const maxTimeline = 20
 // whether by the deadline; NoLimit when by nothing.
 func (x *explainer) attemptEnd(at time.Duration) (end time.Duration, cut bool) {
 	timeout := x.s.AttemptTimeout
-	if c := x.s.Ceiling; c != nil {
+	if c := x.s.ceiling; c != nil {
 		if d, warm := x.e.state.estimates().attemptCeiling(x.now, c); warm {
 			if timeout == NoLimit || d < timeout {
 				timeout = d

@@ -38,14 +38,13 @@ type registry struct {
 
 	mu       sync.Mutex
 	count    int
-	nextScan instant // no key can be forgotten before this
+	nextScan instant // every key was open until then
 }
 
-// A link is an executor's place in its registry.
-type link struct {
-	next   atomic.Pointer[Executor]
-	tick   atomic.Uint64 // the registry's tick when last used
-	usedAt atomic.Int64  // instant of last use, to a minute
+// A usage says when a key was last used.
+type usage struct {
+	tick atomic.Uint64 // the registry's tick then
+	at   atomic.Int64  // the instant, to a minute
 }
 
 // lookup returns the executor of a key, or nil.
@@ -56,18 +55,23 @@ func (r *registry) lookup(key string) *Executor {
 	}
 	e := table[maphash.String(r.seed, key)%keyBuckets].Load()
 	for e != nil && e.key != key {
-		e = e.link.next.Load()
+		e = e.next.Load()
 	}
 	return e
 }
 
-// touch notes that e is in use.
-func (r *registry) touch(e *Executor, now instant) {
-	if t := r.tick.Load(); e.link.tick.Load() != t {
-		e.link.tick.Store(t)
+// found notes that a key was looked up, which needs no clock.
+func (r *registry) found(u *usage) {
+	if t := r.tick.Load(); u.tick.Load() != t {
+		u.tick.Store(t)
 	}
-	if now.since(instant(e.link.usedAt.Load())).Abs() >= time.Minute {
-		e.link.usedAt.Store(int64(now))
+}
+
+// touch notes that a key is in use.
+func (r *registry) touch(u *usage, now instant) {
+	r.found(u)
+	if now.since(instant(u.at.Load())).Abs() >= time.Minute {
+		u.at.Store(int64(now))
 	}
 }
 
@@ -86,51 +90,59 @@ func (r *registry) add(root *root, key string, now instant) *Executor {
 	}
 	r.forget(now, MaxKeys-1)
 	e := newExecutor(root, key)
-	e.link.tick.Store(r.tick.Add(1))
-	e.link.usedAt.Store(int64(now))
+	e.state.used.tick.Store(r.tick.Add(1))
+	e.state.used.at.Store(int64(now))
 	head := &table[maphash.String(r.seed, key)%keyBuckets]
-	e.link.next.Store(head.Load())
+	e.next.Store(head.Load())
 	head.Store(e)
 	r.count++
 	return e
 }
 
-// forget removes what has been idle, and then the least recently used until at
-// most limit keys are left or only open ones are. Callers hold mu. It walks all
-// keys, some microseconds; a new key is rare, and pays for a connection besides.
+// forget removes the least recently used keys until at most limit are left, or
+// only open ones are. Callers hold mu. Each step walks all keys, which takes some
+// microseconds: a new key is rare, and usually pays for a connection besides.
 func (r *registry) forget(now instant, limit int) {
-	for now >= r.nextScan || now.since(r.nextScan) < -keyIdle {
-		victim, soonest := r.oldest(now)
-		if r.count <= limit || victim == nil {
-			r.nextScan = soonest
-			if r.count >= limit && victim != nil {
-				r.nextScan = longAgo
-			}
+	for r.count > limit {
+		// While every key is open there is nothing to be found, and looking for
+		// it each time would make a flood of new keys quadratic.
+		if wait := r.nextScan.since(now); wait > 0 && wait <= scanWait {
 			return
 		}
-		r.remove(victim)
+		victim := r.scan(now)
+		if victim == nil {
+			return
+		}
+		if r.count > limit {
+			r.remove(victim)
+		}
 	}
 }
 
-// oldest removes idle keys and returns the least recently used key that may be
-// forgotten, and when the next one may be.
-func (r *registry) oldest(now instant) (victim *Executor, soonest instant) {
-	soonest = now.add(time.Minute)
+const scanWait = time.Minute
+
+// scan removes idle keys and returns the least recently used of the rest that
+// may be forgotten. If there is none it notes when there may be one.
+func (r *registry) scan(now instant) (victim *Executor) {
+	soonest := now.add(scanWait)
 	least := uint64(math.MaxUint64)
 	for e := range r.all {
-		if until := e.state.breaker.openUntil(); until > now {
+		until := e.state.breaker.openUntil()
+		switch {
+		case until > now:
 			soonest = min(soonest, until)
-			continue
-		}
-		if now.since(instant(e.link.usedAt.Load())) >= keyIdle {
+		case now.since(instant(e.state.used.at.Load())) >= keyIdle:
 			r.remove(e)
-			continue
-		}
-		if t := e.link.tick.Load(); t < least {
-			victim, least = e, t
+		default:
+			if t := e.state.used.tick.Load(); t < least {
+				victim, least = e, t
+			}
 		}
 	}
-	return victim, soonest
+	if victim == nil {
+		r.nextScan = soonest
+	}
+	return victim
 }
 
 // all yields every key's executor.
@@ -140,7 +152,7 @@ func (r *registry) all(yield func(*Executor) bool) {
 		return
 	}
 	for i := range table {
-		for e := table[i].Load(); e != nil; e = e.link.next.Load() {
+		for e := table[i].Load(); e != nil; e = e.next.Load() {
 			if !yield(e) {
 				return
 			}
@@ -152,8 +164,8 @@ func (r *registry) all(yield func(*Executor) bool) {
 func (r *registry) remove(e *Executor) {
 	at := &r.table.Load()[maphash.String(r.seed, e.key)%keyBuckets]
 	for at.Load() != e {
-		at = &at.Load().link.next
+		at = &at.Load().next
 	}
-	at.Store(e.link.next.Load())
+	at.Store(e.next.Load())
 	r.count--
 }

@@ -91,6 +91,7 @@ type Policy struct {
 // uses the ones it began with.
 type settings struct {
 	Policy
+	ceiling *Ceiling         // nil = none
 	breaker *BreakerSettings // nil = none
 	retries bool
 	lease   time.Duration // of a half-open probe
@@ -106,7 +107,8 @@ func (p Policy) resolve() (*settings, error) {
 	s.Deadline = orDefault(p.Deadline, DefaultDeadline)
 	s.AttemptTimeout = orDefault(p.AttemptTimeout, DefaultAttemptTimeout)
 	s.Backoff = p.Backoff.withDefaults()
-	s.Ceiling = p.ceiling(s.AttemptTimeout)
+	s.ceiling = p.ceiling(s.AttemptTimeout)
+	s.Ceiling = orDefault(s.ceiling, NoCeiling)
 	s.retries = s.Attempts > 1
 	if p.Breaker != nil && p.Breaker != NoBreaker {
 		b := p.Breaker.withDefaults()
