@@ -255,7 +255,8 @@ func (c *Call) judge(now instant, o Outcome, u float64) {
 }
 
 // normalize settles what a failure counts as: a timeout is transient whatever
-// was said of it, and an error that was called OK is a mistake, and permanent.
+// was said of it, and an error that was called OK, or what no verdict is called,
+// is permanent.
 func (c *Call) normalize(o Outcome) {
 	if o.TimedOut {
 		c.verdict = Verdict{Kind: VerdictTransient}
@@ -264,7 +265,7 @@ func (c *Call) normalize(o Outcome) {
 			c.last = &attemptTimeout{c.last}
 		}
 	}
-	if c.verdict.Kind == VerdictOK {
+	if k := c.verdict.Kind; k != VerdictTransient && k != VerdictThrottled {
 		c.verdict.Kind = VerdictPermanent
 	}
 }

@@ -113,7 +113,8 @@ func call[T any](
 	return fn(ctx)
 }
 
-// verdictOn classifies what an attempt returned. unknown means that no rule
+// verdictOn classifies what an attempt returned. An error that carries its own
+// verdict is not shown to the policy's classifier. unknown means that no rule
 // matched the error, and that permanent is only the fallback.
 func verdictOn[T any](s *settings, value T, err error) (v Verdict, unknown bool) {
 	if err == nil {
@@ -122,7 +123,7 @@ func verdictOn[T any](s *settings, value T, err error) (v Verdict, unknown bool)
 		}
 		return s.Classify(value, nil), false
 	}
-	if v, ok := decided(err); ok {
+	if v, ok := wrapped(err); ok {
 		return v, false
 	}
 	if s.Classify != nil {
@@ -130,20 +131,6 @@ func verdictOn[T any](s *settings, value T, err error) (v Verdict, unknown bool)
 	}
 	v, known := classifyKnown(err)
 	return v, !known
-}
-
-// decided returns the verdict that an error carries in itself, which no
-// classifier is asked about: that of a wrapper, or permanent for an [*Error] of
-// an inner executor.
-func decided(err error) (Verdict, bool) {
-	if v, ok := wrapped(err); ok {
-		return v, true
-	}
-	var inner *Error
-	if errors.As(err, &inner) {
-		return Verdict{Kind: VerdictPermanent}, true
-	}
-	return Verdict{}, false
 }
 
 // isContextError reports whether err is how code says that its context ended.

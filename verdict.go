@@ -101,6 +101,11 @@ func Refused(err error, after time.Duration) error {
 	return mark(err, v)
 }
 
+// Mark returns err marked with any verdict, a hint on a transient failure for
+// one: see [Transient] for what a mark does. VerdictOK reads as permanent, as it
+// does from a classifier. A nil err gives nil.
+func Mark(err error, v Verdict) error { return mark(err, v) }
+
 // marked is an error that carries its own verdict.
 type marked struct {
 	err     error
