@@ -1,0 +1,121 @@
+package rationgrpc
+
+import (
+	"context"
+	"errors"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/ration-go/ration"
+)
+
+// A ServerOption changes the server side. A nil ServerOption is ignored.
+type ServerOption interface{ applyServer(*serverConfig) }
+
+type serverConfig struct {
+	breakLoops     bool
+	criticalityOff bool
+}
+
+type serverOption func(*serverConfig)
+
+func (o serverOption) applyServer(c *serverConfig) { o(c) }
+
+// BreakLoops tells callers that retry not to, when this server's own retries for
+// the call were spent or refused: the failure then carries the trailer
+// grpc-retry-pushback-ms: -1, which every gRPC client obeys. Without it, a chain
+// in which every hop retries sends up to about 1 + depth × fraction to its
+// bottom; with it, about 1 + fraction at any depth.
+func BreakLoops() ServerOption {
+	return serverOption(func(c *serverConfig) { c.breakLoops = true })
+}
+
+// IgnoreCriticality does not believe callers about how critical their calls are.
+func IgnoreCriticality() ServerOption {
+	return serverOption(func(c *serverConfig) { c.criticalityOff = true })
+}
+
+// ServerOptions returns the options for grpc.NewServer that publish what callers
+// say: the retry marker, so that calls made while serving report nested retries,
+// and the criticality. Deadlines gRPC carries by itself. An [*ration.Error] that
+// a handler returns becomes a status. Interceptors given before these run around
+// them.
+func ServerOptions(opts ...ServerOption) []grpc.ServerOption {
+	c := &serverConfig{}
+	for _, o := range opts {
+		if o != nil {
+			o.applyServer(c)
+		}
+	}
+	return []grpc.ServerOption{
+		grpc.ChainUnaryInterceptor(c.unary),
+		grpc.ChainStreamInterceptor(c.stream),
+	}
+}
+
+func (c *serverConfig) unary(
+	ctx context.Context, req any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler,
+) (any, error) {
+	ctx, gaveUp := c.inbound(ctx)
+	resp, err := handle(ctx, req)
+	if err != nil && gaveUp.Marked() {
+		// It fails only outside of a call, which this is not.
+		_ = grpc.SetTrailer(ctx, metadata.Pairs(pushbackKey, "-1"))
+	}
+	return resp, outbound(err)
+}
+
+func (c *serverConfig) stream(
+	srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler,
+) error {
+	ctx, gaveUp := c.inbound(stream.Context())
+	err := handle(srv, &inboundStream{ServerStream: stream, ctx: ctx})
+	if err != nil && gaveUp.Marked() {
+		stream.SetTrailer(metadata.Pairs(pushbackKey, "-1"))
+	}
+	return outbound(err)
+}
+
+// inboundStream is a stream whose context carries what the caller said.
+type inboundStream struct {
+	grpc.ServerStream
+	ctx context.Context
+}
+
+func (s *inboundStream) Context() context.Context { return s.ctx }
+
+// inbound publishes what the caller said. The GiveUp is nil unless the caller
+// retries and loops are to be broken.
+func (c *serverConfig) inbound(ctx context.Context) (context.Context, *ration.GiveUp) {
+	md, ok := metadata.FromIncomingContext(ctx)
+	if !ok {
+		return ctx, nil
+	}
+	var gaveUp *ration.GiveUp
+	if marked(md) {
+		ctx = ration.WithNestedRetry(ctx)
+		if c.breakLoops {
+			gaveUp = &ration.GiveUp{}
+			ctx = ration.WithGiveUp(ctx, gaveUp)
+		}
+	}
+	if names := md.Get(CriticalityKey); len(names) == 1 && !c.criticalityOff {
+		if level, ok := ration.ParseCriticality(names[0]); ok {
+			// Nobody outside promotes itself past what waits here.
+			ctx = ration.WithCriticality(ctx, min(level, ration.Critical))
+		}
+	}
+	return ctx, gaveUp
+}
+
+// outbound gives an [*ration.Error] a status, unless whoever returned it has.
+func outbound(err error) error {
+	var stop *ration.Error
+	_, isStatus := err.(interface{ GRPCStatus() *status.Status }) //nolint:errorlint // the outermost
+	if !isStatus && errors.As(err, &stop) {
+		return &stopped{stop}
+	}
+	return err
+}
