@@ -21,7 +21,7 @@
 // A success is the common case, and one cache line written by every goroutine
 // would make two cores slower than one. The methods on that path therefore take
 // a stripe, a number that says which of a few separate lines to write; [Stripe]
-// picks a good one. Any number is valid: while time runs forward, stripes decide
-// the cost of a call and not its effect. For Latency that holds after a step
-// back as well; [Counts] says how it differs.
+// picks a good one. Any number is valid: while time runs forward, stripes
+// decide the cost of a call and not its effect. For Latency that holds after a
+// step back as well; [Counts] says how it differs.
 package window

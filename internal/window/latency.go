@@ -179,7 +179,8 @@ func (l *Latency) slice(e int64) *histogram {
 	return &l.slices[uint64(e)%latencySlices]
 }
 
-// drain empties every stripe and stamps it with epoch next. The caller holds mu.
+// drain empties every stripe and stamps it with epoch next. The caller holds
+// mu.
 func (l *Latency) drain(next int64) {
 	to := l.slice(l.current)
 	for i := range l.stripes {

@@ -95,7 +95,9 @@ func (m *modelLatency) live(now int64) []time.Duration {
 }
 
 // quantile returns the exact sample and what the estimator makes of it.
-func (m *modelLatency) quantile(now int64, q float64, minSamples int) (exact, bound time.Duration, ok bool) {
+func (m *modelLatency) quantile(
+	now int64, q float64, minSamples int,
+) (exact, bound time.Duration, ok bool) {
 	in := m.live(now)
 	if len(in) == 0 || len(in) < minSamples {
 		return 0, 0, false

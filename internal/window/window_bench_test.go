@@ -14,6 +14,8 @@ func parallel(b *testing.B, body func(worker uint32, pb *testing.PB)) {
 	b.RunParallel(func(pb *testing.PB) { body(workers.Add(1), pb) })
 }
 
+// Two goroutines that ask Stripe share one in a quarter of the runs, which then
+// read as stripes=one.
 func BenchmarkLatencyRecord(b *testing.B) {
 	for _, bb := range []struct {
 		name   string
