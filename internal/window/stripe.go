@@ -26,9 +26,9 @@ const (
 //
 // The address is never followed, only hashed. The smallest stack is 2 KB, so
 // lower bits only tell how deep a call is. One multiplication would do for
-// evenness, but stacks at some distances would then mostly collide (16 KB apart,
-// with the usual golden ratio), and stacks of one size lie at regular distances.
-// The second costs 0.2 ns and leaves no distance special.
+// evenness, but stacks at some distances would then mostly collide (16 KB, with
+// the usual golden ratio), and stacks of one size lie at regular distances. The
+// second costs 0.2 ns and leaves no distance special.
 func Stripe() uint32 {
 	const odd = 0x9e3779b97f4a7c15
 	var here byte
