@@ -21,7 +21,8 @@ import (
 //     and at the clock.
 //   - attemptTimedOut, attemptParentDone or attemptFinished: it ended before
 //     anybody waited. These values are shared by all attempts: what they hold
-//     ended long ago, and the closed channel is the standard library's own.
+//     ended long ago, and the closed channel, being the standard library's own,
+//     belongs to no synctest bubble.
 //   - anything else: armed. The context inside is the one truth from here on.
 //
 // A non-nil Err is reported only after the pointer is set, and Done sets it too,
@@ -40,8 +41,9 @@ type attemptContext struct {
 	nested  bool // answers for nestedKey
 }
 
-// An attemptState is what an [attemptContext] has become. The context is nil
-// when the parent's end is its end, and cancel is nil unless it is armed.
+// An attemptState is what an [attemptContext] has become; cancel is nil unless it
+// is armed. Of attemptParentDone only the closed channel is used: the parent
+// itself says why.
 type attemptState struct {
 	context.Context
 	cancel context.CancelFunc
@@ -50,7 +52,7 @@ type attemptState struct {
 var (
 	attemptTimedOut   = &attemptState{Context: expiredContext()}
 	attemptFinished   = &attemptState{Context: canceledContext()}
-	attemptParentDone = &attemptState{}
+	attemptParentDone = &attemptState{Context: canceledContext()}
 )
 
 // newAttemptContext returns a context that ends when parent does, at until with
@@ -75,9 +77,6 @@ func (c *attemptContext) Done() <-chan struct{} {
 	s := c.state.Load()
 	if s == nil {
 		s = c.arm()
-	}
-	if s == attemptParentDone {
-		return c.parent.Done()
 	}
 	return s.Done()
 }
@@ -180,6 +179,7 @@ func (c *attemptContext) timedOut() bool {
 	// callback returns with that error. Waiting takes microseconds and saves the
 	// same timeout from being reported now as one thing and now as another.
 	<-s.Done()
+	//nolint:errorlint // the cause of a parent may wrap the timeout of an outer attempt
 	return context.Cause(s) == ErrAttemptTimeout
 }
 
