@@ -2,7 +2,6 @@ package ration
 
 import (
 	"context"
-	"errors"
 	"time"
 )
 
@@ -245,7 +244,7 @@ func (c *Call) judge(now instant, o Outcome, u float64) {
 		reason, ended = StopDeadlineExceeded, true
 	}
 	c.record(now, o.Err)
-	evidence := c.verdict.Kind == VerdictTransient && !c.verdict.SelfImposed && !ended
+	evidence := c.verdict.Kind == VerdictTransient && !ended
 	c.inform(now, evidence, o.TimedOut, u)
 	if ended {
 		c.stop(now, reason)
@@ -255,18 +254,22 @@ func (c *Call) judge(now instant, o Outcome, u float64) {
 }
 
 // normalize settles what a failure counts as: a timeout is transient whatever
-// was said of it, and an error that was called OK, or what no verdict is called,
-// is permanent.
+// was said of it; an error that was called OK, or what no verdict is called, is
+// permanent; and only what asks to slow down can be this process's own refusal.
 func (c *Call) normalize(o Outcome) {
 	if o.TimedOut {
 		c.verdict = Verdict{Kind: VerdictTransient}
 		c.unknown = false
-		if !c.boundByDeadline && c.last != nil && !errors.Is(c.last, ErrAttemptTimeout) {
-			c.last = &attemptTimeout{c.last}
+		if !c.boundByDeadline {
+			c.last = withAttemptTimeout(c.last)
 		}
 	}
-	if k := c.verdict.Kind; k != VerdictTransient && k != VerdictThrottled {
-		c.verdict.Kind = VerdictPermanent
+	switch c.verdict.Kind {
+	case VerdictThrottled:
+	case VerdictTransient:
+		c.verdict.SelfImposed = false
+	default:
+		c.verdict.Kind, c.verdict.SelfImposed = VerdictPermanent, false
 	}
 }
 

@@ -47,7 +47,8 @@ type Outcome struct {
 	// Verdict is what [Executor.Classify] or the caller's own rules say.
 	Verdict Verdict
 
-	// Err is the failure. With VerdictOK it reads as permanent.
+	// Err is the failure. With VerdictOK it reads as permanent; with TimedOut
+	// it may be nil.
 	Err error
 
 	// TimedOut says that the attempt was given up because its Until passed. It
@@ -61,4 +62,4 @@ type Outcome struct {
 	unknown bool // no rule matched Err
 }
 
-func (o *Outcome) ok() bool { return o.Verdict.Kind == VerdictOK && o.Err == nil }
+func (o *Outcome) ok() bool { return o.Verdict.Kind == VerdictOK && o.Err == nil && !o.TimedOut }

@@ -182,6 +182,18 @@ func (c *Call) error() *Error {
 // [ErrAttemptTimeout] and what the function returned.
 type attemptTimeout struct{ err error }
 
+// withAttemptTimeout returns the failure of an attempt that was given up. A
+// driver that has no more to say of it than that gives no error.
+func withAttemptTimeout(err error) error {
+	switch {
+	case err == nil:
+		return ErrAttemptTimeout
+	case errors.Is(err, ErrAttemptTimeout):
+		return err
+	}
+	return &attemptTimeout{err}
+}
+
 func (e *attemptTimeout) Error() string {
 	return ErrAttemptTimeout.Error() + ": " + e.err.Error()
 }
