@@ -76,13 +76,13 @@ type rule func(node error) VerdictKind
 
 // The rules are tried in this order on each error, from the outside in and from
 // left to right, until one knows it: the order in which errors.As finds things,
-// and in which authors put the error that matters first. To let the worst
-// member of a join win instead would give up on a failover list because one
-// entry is misspelt; to let the best win would retry a full disk because
-// closing the connection failed as well.
+// and in which authors put the error that matters first. The worst member of a
+// join would make a lost connection permanent because a temporary file could not
+// be removed either; the best would retry a full disk because the connection did
+// not close cleanly either.
 //
-// The order matters where one error answers to two rules: a *net.OpError or a
-// *fs.PathError that timed out is a timeout first.
+// Few errors answer to two rules, and those of the standard library get the same
+// verdict from both; where others do not, the earlier rule wins.
 var rules = [...]rule{sentinel, resolver, timeout, network, file, address, connection}
 
 // sentinels are the values that the standard library returns or matches.
@@ -107,6 +107,7 @@ var sentinels = [...]struct {
 func sentinel(node error) VerdictKind {
 	x, ok := node.(interface{ Is(error) bool })
 	for _, s := range sentinels {
+		//nolint:errorlint // a rule reads one error; the walk does the unwrapping
 		if node == s.target || ok && x.Is(s.target) {
 			return s.kind
 		}
@@ -187,7 +188,7 @@ func file(node error) VerdictKind {
 // address knows the errors for what cannot be dialled at all. They are known so
 // that a report does not call them unclassified.
 func address(node error) VerdictKind {
-	switch node.(type) {
+	switch node.(type) { //nolint:errorlint // the walk does the unwrapping
 	case *net.AddrError, *net.ParseError, net.UnknownNetworkError, net.InvalidAddrError:
 		return VerdictPermanent
 	}
@@ -242,7 +243,7 @@ func walk(err error, visit func(node error) step) (stopped bool) {
 	if s := visit(err); s != into {
 		return s == stop
 	}
-	switch x := err.(type) {
+	switch x := err.(type) { //nolint:errorlint // this is the unwrapping
 	case interface{ Unwrap() error }:
 		return walk(x.Unwrap(), visit)
 	case interface{ Unwrap() []error }:
@@ -263,7 +264,7 @@ func isNilPointer(err error) bool {
 // as is errors.As for one error without what it wraps. The target is only
 // allocated for an error that brings an As method.
 func as[E error](node error) (e E, ok bool) {
-	if e, ok = node.(E); ok {
+	if e, ok = node.(E); ok { //nolint:errorlint // the walk does the unwrapping
 		return e, true
 	}
 	if x, is := node.(interface{ As(any) bool }); is {

@@ -72,24 +72,24 @@ func (v Verdict) String() string {
 // Transient returns err marked as a failure that may heal by itself, for code
 // that knows better than any [Classifier] what it has met. A nil err gives nil.
 //
-// A mark made by Transient, [Permanent], [Throttled] or [Refused] decides
-// before any classifier is asked. The outermost mark wins, also from within
-// errors that wrap it, so a layer that knows more can overrule the one below.
-// Where several errors are joined no mark is outside another, and the first
-// one wins. A mark changes neither the text nor what [errors.Is] and
-// [errors.As] find.
-func Transient(err error) error { return mark(err, Verdict{Kind: VerdictTransient}) }
+// A mark made by Transient, [Permanent], [Throttled], [Refused] or [Mark]
+// decides before any classifier is asked. The outermost mark wins, also from
+// within errors that wrap it, so a layer that knows more can overrule the one
+// below. Where several errors are joined no mark is outside another, and the
+// first one wins. A mark changes neither the text nor what [errors.Is] and
+// [errors.As] find. A marked error is as safe for concurrent use as err.
+func Transient(err error) error { return Mark(err, Verdict{Kind: VerdictTransient}) }
 
 // Permanent returns err marked as a failure that no retry mends: see
 // [Transient] for what a mark does. A nil err gives nil.
-func Permanent(err error) error { return mark(err, Verdict{Kind: VerdictPermanent}) }
+func Permanent(err error) error { return Mark(err, Verdict{Kind: VerdictPermanent}) }
 
 // Throttled returns err marked as a request of the dependency to slow down: see
 // [Transient] for what a mark does. The next attempt waits for after, or for
 // the policy's throttled wait when after is zero or less. The retry is charged
 // to the budget. A nil err gives nil.
 func Throttled(err error, after time.Duration) error {
-	return mark(err, Verdict{Kind: VerdictThrottled, RetryAfter: max(after, 0)})
+	return Mark(err, Verdict{Kind: VerdictThrottled, RetryAfter: max(after, 0)})
 }
 
 // Refused returns err marked as a refusal of this process, such as a local rate
@@ -98,25 +98,24 @@ func Throttled(err error, after time.Duration) error {
 // deposits and is evidence of nothing. A nil err gives nil.
 func Refused(err error, after time.Duration) error {
 	v := Verdict{Kind: VerdictThrottled, RetryAfter: max(after, 0), SelfImposed: true}
-	return mark(err, v)
+	return Mark(err, v)
 }
 
-// Mark returns err marked with any verdict, a hint on a transient failure for
-// one: see [Transient] for what a mark does. VerdictOK reads as permanent, as it
-// does from a classifier. A nil err gives nil.
-func Mark(err error, v Verdict) error { return mark(err, v) }
+// Mark returns err marked with a verdict of any shape, such as a hint on a
+// transient failure, which the short forms above have no room for: see
+// [Transient] for what a mark does. VerdictOK reads as permanent, as it does
+// from a classifier. A nil err gives nil.
+func Mark(err error, v Verdict) error {
+	if err == nil {
+		return nil
+	}
+	return &marked{err: err, verdict: v}
+}
 
 // marked is an error that carries its own verdict.
 type marked struct {
 	err     error
 	verdict Verdict
-}
-
-func mark(err error, v Verdict) error {
-	if err == nil {
-		return nil
-	}
-	return &marked{err: err, verdict: v}
 }
 
 func (m *marked) Error() string { return m.err.Error() }
