@@ -109,8 +109,8 @@ func acceptOne(t *testing.T, handle func(*net.TCPConn)) string {
 	return l.Addr().String()
 }
 
-// readError dials a server that does as handle says once a byte has reached it, and
-// returns how a read from it fails after prepare has had the connection.
+// readError dials a server that does as handle says once a byte has reached it,
+// and returns how a read from it fails after prepare has had the connection.
 func readError(t *testing.T, handle, prepare func(*net.TCPConn)) error {
 	t.Helper()
 	c, err := net.Dial("tcp", acceptOne(t, func(c *net.TCPConn) {

@@ -20,7 +20,8 @@ import (
 	"time"
 )
 
-// dialError returns the error of a dial that failed with err, as package net makes it.
+// dialError returns the error of a dial that failed with err, as package net
+// makes it.
 func dialError(err error) error {
 	var e syscall.Errno
 	if errors.As(err, &e) {
