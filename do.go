@@ -21,6 +21,10 @@ import (
 // Each attempt receives a context that is bounded by the policy and ends when
 // the attempt returns; fn must pass it on to whatever it waits for. A panic in
 // fn passes through to the caller.
+//
+// A failure that holds something, such as a connection, can have a method
+// Superseded(): it is called once a retry is decided, before the wait. When the
+// failure is the last one, whoever gets it decides.
 func Do[T any](ctx context.Context, e *Executor, fn func(context.Context) (T, error)) (T, error) {
 	value, _, err := run(ctx, e, fn, nil)
 	return value, err
@@ -68,6 +72,9 @@ func run[T any](
 			value, o = attempt(&c, fn)
 			c.advance(clock(), o, random(o))
 		case ActWait, ActPause:
+			if c.action == ActWait {
+				supersede(c.last)
+			}
 			wait(ctx, c.due)
 			c.advance(clock(), Outcome{}, 0)
 		case ActStop:
