@@ -195,9 +195,10 @@ func (b *breaker) admitSlow(
 		b.enter(stateHalfOpen)
 		t = transition{kind: EventBreakerHalfOpened}
 	}
-	b.expire(now)
-	if len(b.probes) >= s.Probes {
-		return a, false, t
+	for len(b.probes) >= s.Probes {
+		if !b.reclaim(now) {
+			return a, false, t
+		}
 	}
 	// Zero means no probe, so the counter skips it when it wraps.
 	b.lastProbe = max(b.lastProbe+1, 1)
@@ -239,8 +240,7 @@ func (b *breaker) succeeded(
 func (b *breaker) probeSucceeded(now instant, s *BreakerSettings, a admission) transition {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.expire(now)
-	if !b.release(now, a) {
+	if !b.release(now, a, false) {
 		return transition{}
 	}
 	b.successes++
@@ -262,10 +262,7 @@ func (b *breaker) failed(
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if a.probe != 0 {
-		if !timedOut {
-			b.expire(now)
-		}
-		if !b.release(now, a) {
+		if !b.release(now, a, timedOut) {
 			return transition{}
 		}
 		return b.open(now, s, u)
@@ -289,39 +286,41 @@ func (b *breaker) returned(now instant, a admission) {
 		return
 	}
 	b.mu.Lock()
-	b.release(now, a)
+	b.release(now, a, true)
 	b.mu.Unlock()
 }
 
-// release frees a's slot, and reports whether a still held one: not when its
-// lease ran out and the slot was given away, nor when the period is over.
-func (b *breaker) release(now instant, a admission) bool {
+// release frees a's slot, and reports whether a may still speak as a probe: not
+// when its lease ran out, unless it may be late, nor when the slot was given to
+// another, nor when the period is over.
+func (b *breaker) release(now instant, a admission, late bool) bool {
 	if b.word.Load() != a.word {
 		return false
 	}
 	for i, p := range b.probes {
 		if p.id == a.probe {
 			b.probes = append(b.probes[:i], b.probes[i+1:]...)
-			return true
+			return late || !p.over(now)
 		}
 	}
 	return false
 }
 
-// expire frees the slots whose leases have ended. A lease granted in the future
-// means that the clock stepped back; it starts anew, so that it lasts no longer
-// than it should by the clock that now runs.
-func (b *breaker) expire(now instant) {
-	kept := b.probes[:0]
-	for _, p := range b.probes {
-		if now < p.granted {
-			p.granted = now
-		}
-		if !p.over(now) {
-			kept = append(kept, p)
+// reclaim frees one slot whose lease has ended, and reports whether there was
+// one. It is asked only when every slot is taken, so that an answer which comes
+// late still counts while nobody else needed its slot. A lease granted in the
+// future means that the clock stepped back; it starts anew, so that it lasts no
+// longer than it should by the clock that now runs.
+func (b *breaker) reclaim(now instant) bool {
+	for i := range b.probes {
+		p := &b.probes[i]
+		p.granted = min(p.granted, now)
+		if p.over(now) {
+			b.probes = append(b.probes[:i], b.probes[i+1:]...)
+			return true
 		}
 	}
-	b.probes = kept
+	return false
 }
 
 func (b *breaker) ratioTrips(now instant, s *BreakerSettings) bool {
@@ -334,16 +333,16 @@ func (b *breaker) ratioTrips(now instant, s *BreakerSettings) bool {
 
 // open starts a break. It grows by the nominal length, not by the shortened one.
 func (b *breaker) open(now instant, s *BreakerSettings, u float64) transition {
-	nominal := float64(s.Break) * math.Pow(2, float64(b.breaks))
-	if !(nominal < float64(s.MaxBreak)) {
-		nominal = float64(s.MaxBreak)
+	nominal := s.MaxBreak
+	if grown := float64(s.Break) * math.Pow(2, float64(b.breaks)); grown < float64(nominal) {
+		nominal = time.Duration(grown)
 	}
 	if b.breaks == 0 {
 		b.leftAt = now
 	}
 	b.breaks++
 	b.openedAt = now
-	b.length = EqualJitter.apply(time.Duration(nominal), u)
+	b.length = EqualJitter.apply(nominal, u)
 	b.enter(stateOpen)
 	return transition{kind: EventBreakerOpened, delay: b.length}
 }
@@ -382,7 +381,8 @@ func (b *breaker) retryAfter(now instant) (time.Duration, bool) {
 }
 
 // status describes the breaker. Reading it takes no slot and moves no state: a
-// break that is over reads half-open, as the next attempt would find it.
+// break that is over reads half-open, as the next attempt would find it. It does
+// notice that the clock stepped back, since nobody else may ask for a while.
 func (b *breaker) status(now instant) BreakerStatus {
 	b.mu.Lock()
 	defer b.mu.Unlock()
