@@ -126,6 +126,7 @@ type BreakerStatus struct {
 type breaker struct {
 	word     atomic.Uint64 // generation<<2 | state
 	failures atomic.Int32  // consecutive, in this generation; written under mu but for the reset
+	origin   origin
 	counts   window.Counts
 
 	mu        sync.Mutex
@@ -232,7 +233,7 @@ func (b *breaker) succeeded(
 		b.failures.Store(0)
 	}
 	if s.FailureRatio > 0 {
-		b.counts.AddSuccess(int64(now), s.slot(), stripe)
+		b.counts.AddSuccess(b.origin.since(now), s.slot(), stripe)
 	}
 	return transition{}
 }
@@ -272,7 +273,7 @@ func (b *breaker) failed(
 	}
 	run := b.failures.Add(1)
 	if s.FailureRatio > 0 {
-		b.counts.AddFailure(int64(now), s.slot())
+		b.counts.AddFailure(b.origin.since(now), s.slot())
 	}
 	if s.ConsecutiveFailures > 0 && int(run) >= s.ConsecutiveFailures || b.ratioTrips(now, s) {
 		return b.open(now, s, u)
@@ -327,7 +328,7 @@ func (b *breaker) ratioTrips(now instant, s *BreakerSettings) bool {
 	if s.FailureRatio == 0 {
 		return false
 	}
-	good, bad := b.counts.Sum(int64(now), s.slot())
+	good, bad := b.counts.Sum(b.origin.since(now), s.slot())
 	return good+bad >= uint64(s.MinimumCalls) && float64(bad) >= s.FailureRatio*float64(good+bad)
 }
 

@@ -16,6 +16,10 @@ const (
 	// there is no opinion, and the constant applies.
 	defaultMinimumSamples = 20
 
+	// defaultCeilingFloor keeps a ceiling of a few milliseconds, which a pause
+	// of a garbage collector exceeds, from being the default.
+	defaultCeilingFloor = 50 * time.Millisecond
+
 	// estimateAge is how long an estimate serves before it is computed again.
 	// A quantile walks a histogram; once a second it costs nothing per call.
 	estimateAge = time.Second
@@ -27,34 +31,41 @@ const (
 // a deadline that has room for three.
 //
 // It is on by default, with every zero field meaning its default, wherever the
-// policy has an AttemptTimeout above Floor; [NoCeiling] turns it off. Recent
+// policy has an AttemptTimeout above 50 ms; [NoCeiling] turns it off. Recent
 // means five minutes. Until MinimumSamples successes are in them there is no
 // ceiling but the AttemptTimeout; a ceiling that is too tight starves itself of
 // successes and so lets go.
 //
 // A Ceiling is a value; it must not be changed once a policy uses it.
 type Ceiling struct {
-	Multiple       float64       // above 1; 0 = 3
-	Quantile       float64       // in [0.5, 0.99]; 0 = 0.95
-	MinimumSamples int           // 0 = 20
-	Floor          time.Duration // never tighter than this; 0 = 50 ms
+	Multiple       float64 // above 1, below a million; 0 = 3
+	Quantile       float64 // in [0.5, 0.99]; 0 = 0.95
+	MinimumSamples int     // 0 = 20
+
+	// Floor is the tightest the ceiling gets. It is below AttemptTimeout. 0 =
+	// 50 ms, or half of an AttemptTimeout that is no longer than that.
+	Floor time.Duration
 }
 
 // NoCeiling turns the measured ceiling off.
 var NoCeiling = &Ceiling{}
 
-func (c Ceiling) withDefaults() Ceiling {
+func (c Ceiling) withDefaults(attemptTimeout time.Duration) Ceiling {
+	floor := defaultCeilingFloor
+	if attemptTimeout != NoLimit && attemptTimeout <= floor {
+		floor = attemptTimeout / 2
+	}
 	return Ceiling{
 		Multiple:       orDefault(c.Multiple, 3),
 		Quantile:       orDefault(c.Quantile, 0.95),
 		MinimumSamples: orDefault(c.MinimumSamples, defaultMinimumSamples),
-		Floor:          orDefault(c.Floor, 50*time.Millisecond),
+		Floor:          orDefault(c.Floor, floor),
 	}
 }
 
 func (c Ceiling) check(ch *checker, attemptTimeout time.Duration) {
 	if c.Multiple != 0 && !(c.Multiple > 1 && c.Multiple < 1e6) {
-		ch.problem("Ceiling.Multiple %v is not above 1; to turn the ceiling off use NoCeiling",
+		ch.problem("Ceiling.Multiple %v is outside (1, 1e6); to turn the ceiling off use NoCeiling",
 			c.Multiple)
 	}
 	if c.Quantile != 0 && !(c.Quantile >= 0.5 && c.Quantile <= 0.99) {
@@ -72,6 +83,7 @@ func (c Ceiling) check(ch *checker, attemptTimeout time.Duration) {
 // for the ceiling and for the measured base, since both ask what is normal.
 // It is safe for concurrent use.
 type estimator struct {
+	origin   origin
 	latency  *window.Latency
 	ceiling  window.Memo
 	base     window.Memo
@@ -83,7 +95,7 @@ func newEstimator() *estimator {
 }
 
 func (e *estimator) record(now instant, stripe uint32, d time.Duration) {
-	e.latency.Record(int64(now), stripe, d)
+	e.latency.Record(e.origin.since(now), stripe, d)
 }
 
 // attemptCeiling returns the measured ceiling, and false while it is cold.
@@ -105,13 +117,14 @@ func (e *estimator) median(now instant, m *MeasuredBase) (time.Duration, bool) {
 func (e *estimator) estimate(
 	now instant, memo *window.Memo, q float64, minimum int,
 ) (time.Duration, bool) {
-	d, known, fresh := memo.Get(int64(now), estimateAge)
+	at := e.origin.since(now)
+	d, known, fresh := memo.Get(at, estimateAge)
 	if known && fresh {
 		return d, true
 	}
 	// A cold estimate is not remembered: the sample that warms it counts at once.
-	d, known = e.latency.Quantile(int64(now), q, minimum)
-	memo.Put(int64(now), d, known)
+	d, known = e.latency.Quantile(at, q, minimum)
+	memo.Put(at, d, known)
 	return d, known
 }
 

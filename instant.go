@@ -2,6 +2,7 @@ package ration
 
 import (
 	"math"
+	"sync/atomic"
 	"time"
 )
 
@@ -56,4 +57,21 @@ func (i instant) since(j instant) time.Duration {
 		return maxDuration
 	}
 	return time.Duration(math.MinInt64)
+}
+
+// An origin is the first instant that some state has seen. Sliding windows count
+// from it: counted from base, their slices would begin at other moments in each
+// process, and a simulation would not give the same bytes twice. The zero origin
+// is unset; it is safe for concurrent use.
+type origin struct{ at atomic.Int64 }
+
+// since returns how long after the origin now is, in nanoseconds, and makes now
+// the origin if there is none.
+func (o *origin) since(now instant) int64 {
+	at := o.at.Load()
+	if at == 0 {
+		o.at.CompareAndSwap(0, int64(now)|1) // never zero, and off by a nanosecond at most
+		at = o.at.Load()
+	}
+	return int64(now.since(instant(at)))
 }

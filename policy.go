@@ -127,14 +127,10 @@ func (p *Policy) ceiling(attemptTimeout time.Duration) *Ceiling {
 	if p.Ceiling == NoCeiling {
 		return nil
 	}
-	if p.Ceiling != nil {
-		c := p.Ceiling.withDefaults()
-		return &c
-	}
-	c := Ceiling{}.withDefaults()
-	if attemptTimeout == NoLimit || attemptTimeout <= c.Floor {
+	if p.Ceiling == nil && (attemptTimeout == NoLimit || attemptTimeout <= defaultCeilingFloor) {
 		return nil
 	}
+	c := orDefault(p.Ceiling, &Ceiling{}).withDefaults(attemptTimeout)
 	return &c
 }
 
