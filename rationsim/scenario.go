@@ -1,0 +1,136 @@
+package rationsim
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/ration-go/ration"
+)
+
+// A Scenario is what a policy is tried on: a load and a dependency with its
+// troubles. It is a value, and is not changed by running it.
+type Scenario struct {
+	Name string
+
+	// Duration is how long calls arrive. Those in flight at its end run out.
+	Duration time.Duration
+
+	// Rate is the average number of calls per second. They arrive at random,
+	// independently of each other and of how they fare.
+	Rate float64
+
+	Dependency Dependency
+}
+
+// A Dependency is what attempts reach. It is a value.
+type Dependency struct {
+	Latency Latency
+
+	// FailureRate, in [0, 1], is the share of attempts that fail. They fail
+	// independently of each other, when they would have succeeded.
+	FailureRate float64
+
+	Brownouts []Brownout // where several overlap, their factors multiply
+	Outages   []Outage
+
+	// Concurrency is how many attempts are worked on at once; 0 = any number.
+	// Queue is how many more may wait, first come, first served; one more is
+	// shed at once. An attempt that its caller has given up is not cancelled:
+	// it keeps its place and is worked on to its end, as in most servers.
+	Concurrency int
+	Queue       int
+}
+
+// Latency is how long a healthy attempt takes: log-normal, through both
+// quantiles exactly. Equal quantiles mean a constant.
+type Latency struct{ P50, P99 time.Duration }
+
+// A Brownout makes attempts that begin in it Slower times as slow.
+type Brownout struct {
+	From, For time.Duration
+	Slower    float64 // 1 or more
+}
+
+// An Outage fails attempts that begin in it at once.
+type Outage struct{ From, For time.Duration }
+
+// Bounds that keep a mistyped scenario from filling the memory.
+const (
+	maxCalls   = 50_000_000
+	maxServers = 10_000_000
+	maxSlower  = 1e6
+)
+
+// Check returns every problem of s, each naming the field, and nil when there is
+// none.
+func (s Scenario) Check() error {
+	var c checker
+	c.positive("Duration", s.Duration)
+	if !(s.Rate > 0 && s.Rate < math.Inf(1)) {
+		c.add("Rate %v is not a finite number of calls per second above 0", s.Rate)
+	} else if s.Duration > 0 && s.Rate*s.Duration.Seconds() > maxCalls {
+		c.add("Rate %v for %v is more than %d calls", s.Rate, s.Duration, maxCalls)
+	}
+	s.Dependency.check(&c)
+	return errors.Join(c.problems...)
+}
+
+func (d Dependency) check(c *checker) {
+	c.positive("Dependency.Latency.P50", d.Latency.P50)
+	if d.Latency.P99 < d.Latency.P50 {
+		c.add("Dependency.Latency.P99 %v is below P50 %v", d.Latency.P99, d.Latency.P50)
+	}
+	if !(d.FailureRate >= 0 && d.FailureRate <= 1) {
+		c.add("Dependency.FailureRate %v is outside [0, 1]", d.FailureRate)
+	}
+	for i, b := range d.Brownouts {
+		field := fmt.Sprintf("Dependency.Brownouts[%d]", i)
+		c.span(field, b.From, b.For)
+		if !(b.Slower >= 1 && b.Slower <= maxSlower) {
+			c.add("%s.Slower %v is outside [1, %v]", field, b.Slower, maxSlower)
+		}
+	}
+	for i, o := range d.Outages {
+		c.span(fmt.Sprintf("Dependency.Outages[%d]", i), o.From, o.For)
+	}
+	c.servers("Dependency.Concurrency", d.Concurrency)
+	c.servers("Dependency.Queue", d.Queue)
+	if d.Queue > 0 && d.Concurrency == 0 {
+		c.add("Dependency.Queue %d has no effect without a Concurrency", d.Queue)
+	}
+}
+
+type checker struct{ problems []error }
+
+func (c *checker) add(format string, args ...any) {
+	c.problems = append(c.problems, fmt.Errorf("rationsim: "+format, args...))
+}
+
+func (c *checker) positive(field string, d time.Duration) {
+	if d <= 0 {
+		c.add("%s %v is not above 0", field, d)
+	}
+}
+
+func (c *checker) span(field string, from, length time.Duration) {
+	if from < 0 {
+		c.add("%s.From %v is negative", field, from)
+	}
+	c.positive(field+".For", length)
+}
+
+func (c *checker) servers(field string, n int) {
+	if n < 0 || n > maxServers {
+		c.add("%s %d is outside [0, %d]", field, n, maxServers)
+	}
+}
+
+// A Config is one side of a comparison: a policy under a name. It is a value.
+// The policy's Budget is a template: each run gets a fresh, full bucket of the
+// same parameters. Its hooks are not run; its OnEvent is.
+type Config struct {
+	Name   string
+	Policy ration.Policy
+}
