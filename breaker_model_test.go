@@ -16,6 +16,7 @@ type modelBreaker struct {
 
 	failures int // in a row
 	calls    []modelCall
+	origin   instant // of the first call ever, from which the window counts
 
 	openedAt instant
 	length   time.Duration
@@ -46,6 +47,13 @@ type modelTicket struct {
 
 func newModelBreaker(s BreakerSettings) *modelBreaker {
 	return &modelBreaker{s: s, state: "closed", probes: map[int]modelProbe{}}
+}
+
+func (m *modelBreaker) called(now instant, failed bool) {
+	if m.origin == 0 {
+		m.origin = now
+	}
+	m.calls = append(m.calls, modelCall{at: now, failed: failed})
 }
 
 func (m *modelBreaker) change(state string) {
@@ -136,7 +144,7 @@ func (m *modelBreaker) succeeded(now instant, t modelTicket) string {
 	}
 	if t.epoch == m.epoch {
 		m.failures = 0
-		m.calls = append(m.calls, modelCall{at: now})
+		m.called(now, false)
 	}
 	return ""
 }
@@ -153,7 +161,7 @@ func (m *modelBreaker) failed(now instant, t modelTicket, timedOut bool, u float
 		return ""
 	}
 	m.failures++
-	m.calls = append(m.calls, modelCall{at: now, failed: true})
+	m.called(now, true)
 	if n := m.s.ConsecutiveFailures; n > 0 && m.failures >= n || m.tooMany(now) {
 		return m.open(now, u)
 	}
@@ -165,14 +173,7 @@ func (m *modelBreaker) tooMany(now instant) bool {
 	if m.s.FailureRatio == 0 {
 		return false
 	}
-	tenth := func(at instant) int64 {
-		width := int64(m.s.Window / 10)
-		n := int64(at) / width
-		if int64(at) < n*width {
-			n--
-		}
-		return n
-	}
+	tenth := func(at instant) int64 { return int64(at.since(m.origin) / (m.s.Window / 10)) }
 	all, failed := 0, 0
 	for _, c := range m.calls {
 		if age := tenth(now) - tenth(c.at); age >= 0 && age < 10 {
@@ -234,8 +235,11 @@ func replayBreaker(t *testing.T, s stateScript) (met map[string]int) {
 	m := newModelBreaker(r.s)
 	tickets := map[string]modelTicket{}
 	now := instant(s.wide())
-	if s.next() < 128 || ratio {
+	if s.next() < 128 {
 		now = 0
+	}
+	if ratio && now == 0 {
+		now = 1 // the windows count from here, and take 0 for no time at all
 	}
 	for i := 0; len(s) > 0; i++ {
 		to := s.advance(now, 500*time.Millisecond)
@@ -299,7 +303,7 @@ func stepBreaker(
 func TestBreakerModel(t *testing.T) {
 	r := newStateRand(5)
 	met := map[string]int{}
-	for range 2000 {
+	for range rounds(2000) {
 		for answer, n := range replayBreaker(t, randomScript(r, 1000)) {
 			met[answer] += n
 		}
@@ -309,7 +313,7 @@ func TestBreakerModel(t *testing.T) {
 		"succeed: closed", "succeed: ", "fail: opened", "fail: ", "time: opened", "time: ",
 		"look: open,", "look: half-open", "look: closed", "ask: true", "ask: false",
 	} {
-		if met[answer] < 100 {
+		if met[answer] < rounds(100) {
 			t.Errorf("%q was met %d times, which tests little: %v", answer, met[answer], met)
 		}
 	}

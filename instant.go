@@ -1,6 +1,7 @@
 package ration
 
 import (
+	"cmp"
 	"math"
 	"sync/atomic"
 	"time"
@@ -70,7 +71,9 @@ type origin struct{ at atomic.Int64 }
 func (o *origin) since(now instant) int64 {
 	at := o.at.Load()
 	if at == 0 {
-		o.at.CompareAndSwap(0, int64(now)|1) // never zero, and off by a nanosecond at most
+		// Zero is taken. The time just before it serves, since what is seen first
+		// must not fall into the slice before the first.
+		o.at.CompareAndSwap(0, cmp.Or(int64(now), -1))
 		at = o.at.Load()
 	}
 	return int64(now.since(instant(at)))
