@@ -775,7 +775,7 @@ func (w *breakerWitness) saw(t *testing.T, tr transition, generation uint64) {
 // Many goroutines, all kinds of endings, a clock that runs: never more than
 // Probes of a period are out, and each change of state is told exactly once.
 func TestBreakerHammer(t *testing.T) {
-	const goroutines, rounds, probes = 8, 4000, 2
+	const goroutines, probes = 8, 2
 	s := BreakerSettings{ConsecutiveFailures: 3, Probes: probes, FailureRatio: 0.6,
 		MinimumCalls: 10, Break: time.Millisecond, MaxBreak: 4 * time.Millisecond}.withDefaults()
 	var b breaker
@@ -786,7 +786,7 @@ func TestBreakerHammer(t *testing.T) {
 		random := newStateRand(uint64(g))
 		now := func() instant { return instant(clock.Add(random.Int64N(100_000))) }
 		wg.Go(func() {
-			for range rounds {
+			for range 4000 {
 				a, ok, tr := b.admit(now(), &s, hour)
 				w.saw(t, tr, 0)
 				if !ok {

@@ -74,6 +74,14 @@ func (s *stateScript) advance(now instant, unit time.Duration) instant {
 
 func newStateRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 42)) }
 
+// rounds is n, or less where each round is ten times as slow.
+func rounds(n int) int {
+	if raceEnabled {
+		return n / 10
+	}
+	return n
+}
+
 func randomScript(r *rand.Rand, length int) stateScript {
 	s := make(stateScript, length)
 	for i := range s {
@@ -295,7 +303,7 @@ func checkBalance(t *testing.T, b *Budget, m *modelBudget) {
 
 func TestBudgetModel(t *testing.T) {
 	r := newStateRand(2)
-	for range 600 {
+	for range rounds(600) {
 		replayBudget(t, randomScript(r, 400))
 	}
 }

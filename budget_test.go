@@ -363,10 +363,9 @@ func TestBudgetSteps(t *testing.T) {
 // A retry is paid by exactly 1/fraction successes, for as long as one likes: a
 // sum of floating-point numbers is off after ten.
 func TestBudgetFundsExactly(t *testing.T) {
-	const rounds = 300_000
 	now := instant(0)
 	b := drainedBudget(t, 0.1, 0, now)
-	for round := range rounds {
+	for round := range rounds(300_000) {
 		for i := range 10 {
 			if b.withdraw(now, Critical) {
 				t.Fatalf("funded after %d successes of round %d", i, round)
@@ -384,7 +383,7 @@ func TestBudgetFundsExactlyWhatIsDeposited(t *testing.T) {
 	for _, tt := range []struct {
 		fraction float64
 		billion  uint64 // the fraction, in billionths
-		deposits uint64
+		deposits int
 	}{
 		{0.1, 100_000_000, 1_000_000},
 		{0.2, 200_000_000, 1_000_000},
@@ -401,7 +400,7 @@ func TestBudgetFundsExactlyWhatIsDeposited(t *testing.T) {
 		t.Run(strconv.FormatFloat(tt.fraction, 'g', -1, 64), func(t *testing.T) {
 			b := drainedBudget(t, tt.fraction, 3, 0)
 			var retries uint64
-			for n := range tt.deposits {
+			for n := range uint64(rounds(tt.deposits)) {
 				b.deposit(0)
 				if b.withdraw(0, Critical) {
 					retries++
@@ -416,6 +415,9 @@ func TestBudgetFundsExactlyWhatIsDeposited(t *testing.T) {
 
 func TestBudgetEveryThousandth(t *testing.T) {
 	for k := range 1000 {
+		if raceEnabled && k%10 != 0 {
+			continue
+		}
 		b := drainedBudget(t, float64(k+1)/1000, 3, 0)
 		retries := 0
 		for n := range 1000 {
@@ -740,14 +742,14 @@ func TestBudgetConcurrent(t *testing.T) {
 // Every operation at once, while the clock runs and jumps. What is funded stays
 // within what was there, and the balance within the bucket.
 func TestBudgetHammer(t *testing.T) {
-	const goroutines, rounds = 8, 3000
+	const goroutines = 8
 	b := mustBudget(t, 0.1, 50)
 	var clock, retries, refunds, successes atomic.Int64
 	var wg sync.WaitGroup
 	for g := range goroutines {
 		r := newStateRand(uint64(g))
 		wg.Go(func() {
-			for range rounds {
+			for range rounds(5000) {
 				now := instant(clock.Add(r.Int64N(int64(time.Millisecond))))
 				if r.Int64N(50) == 0 {
 					now -= instant(second)
