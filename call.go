@@ -136,7 +136,7 @@ func (c *Call) begin(ctx context.Context, e *Executor, now instant) {
 	if d, ok := ctx.Deadline(); ok {
 		c.deadline = min(c.deadline, instantOf(d))
 	}
-	if e.key != "" {
+	if e.keyed {
 		e.root.keys.touch(&e.state.used, now)
 	}
 	if c.s.OnEvent != nil && c.retries && IsNestedRetry(ctx) {

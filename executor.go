@@ -22,6 +22,7 @@ import (
 type Executor struct {
 	root   *root
 	key    string
+	keyed  bool // from For; the key may be "" all the same
 	state  *state
 	single bool                     // from Once: one attempt, whatever the policy says
 	next   atomic.Pointer[Executor] // in its chain of the registry
@@ -82,7 +83,7 @@ func (e *Executor) Once() *Executor {
 	if once := e.state.once.Load(); once != nil {
 		return once
 	}
-	once := &Executor{root: e.root, key: e.key, state: e.state, single: true}
+	once := &Executor{root: e.root, key: e.key, keyed: e.keyed, state: e.state, single: true}
 	e.state.once.CompareAndSwap(nil, once)
 	return e.state.once.Load()
 }
@@ -165,8 +166,10 @@ func (e *Executor) budget(s *settings) *Budget {
 	return nil
 }
 
-// Breaker describes the breaker of e at the given time. Reading it takes no
-// probe and changes nothing.
+// Breaker describes the breaker of e at the given time, which is to be the
+// present. Reading it takes no probe and changes nothing; only a time before the
+// break began is taken for a clock that has stepped back, and the break starts
+// anew there.
 func (e *Executor) Breaker(now time.Time) BreakerStatus {
 	if e.root.settings.Load().breaker == nil {
 		return BreakerStatus{}

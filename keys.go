@@ -1,8 +1,10 @@
 package ration
 
 import (
+	"cmp"
 	"hash/maphash"
 	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -90,6 +92,7 @@ func (r *registry) add(root *root, key string, now instant) *Executor {
 	}
 	r.forget(now, MaxKeys-1)
 	e := newExecutor(root, key)
+	e.keyed = true
 	e.state.used.tick.Store(r.tick.Add(1))
 	e.state.used.at.Store(int64(now))
 	head := &table[maphash.String(r.seed, key)%keyBuckets]
@@ -100,22 +103,45 @@ func (r *registry) add(root *root, key string, now instant) *Executor {
 }
 
 // forget removes the least recently used keys until at most limit are left, or
-// only open ones are. Callers hold mu. Each step walks all keys, which takes some
+// only open ones are. Callers hold mu. It walks all keys, which takes some
 // microseconds: a new key is rare, and usually pays for a connection besides.
 func (r *registry) forget(now instant, limit int) {
-	for r.count > limit {
-		// While every key is open there is nothing to be found, and looking for
-		// it each time would make a flood of new keys quadratic.
-		if wait := r.nextScan.since(now); wait > 0 && wait <= scanWait {
-			return
+	if r.count <= limit {
+		return
+	}
+	// While every key is open there is nothing to be found, and looking for it
+	// each time would make a flood of new keys quadratic.
+	if wait := r.nextScan.since(now); wait > 0 && wait <= scanWait {
+		return
+	}
+	victim := r.scan(now)
+	if victim == nil || r.count <= limit {
+		return
+	}
+	r.remove(victim)
+	if r.count > limit {
+		r.forgetMany(now, r.count-limit)
+	}
+}
+
+// forgetMany removes the n least recently used of the keys that are not open,
+// or all of them if they are fewer. More than one key is to go only after open
+// ones have gone past the limit, but then it may be most of them at once, and a
+// walk for each would hold up every new key for as long as the flood was large.
+func (r *registry) forgetMany(now instant, n int) {
+	type sighting struct {
+		e    *Executor
+		tick uint64 // kept, since the key may be used while they are sorted
+	}
+	var closed []sighting
+	for e := range r.all {
+		if e.state.breaker.openUntil() <= now {
+			closed = append(closed, sighting{e, e.state.used.tick.Load()})
 		}
-		victim := r.scan(now)
-		if victim == nil {
-			return
-		}
-		if r.count > limit {
-			r.remove(victim)
-		}
+	}
+	slices.SortFunc(closed, func(a, b sighting) int { return cmp.Compare(a.tick, b.tick) })
+	for _, s := range closed[:min(n, len(closed))] {
+		r.remove(s.e)
 	}
 }
 
