@@ -1,0 +1,18 @@
+module github.com/ration-go/ration/cmd/ration
+
+go 1.26.0
+
+require (
+	github.com/ration-go/ration v0.0.0
+	github.com/rivo/uniseg v0.4.7
+	github.com/schollz/progressbar/v3 v3.19.1
+	go.yaml.in/yaml/v3 v3.0.6
+	golang.org/x/term v0.48.0
+)
+
+require (
+	github.com/mitchellh/colorstring v0.0.0-20190213212951-d06e56a500db // indirect
+	golang.org/x/sys v0.50.0 // indirect
+)
+
+replace github.com/ration-go/ration => ../..

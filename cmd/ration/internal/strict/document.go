@@ -1,0 +1,172 @@
+// Package strict reads YAML and JSON that people write by hand, and lets nothing
+// pass in silence: unknown keys, duplicate keys, wrong types, numbers out of range
+// and what follows the document are all reported, together, each with its line, its
+// key and what is allowed instead.
+//
+// The yaml package's own decoder could be told to refuse unknown keys, but it stops
+// at types, drops the second of two equal keys in its own way, and says neither
+// which key was meant nor what a value should look like.
+package strict
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// maxSize is far above what anyone writes by hand, and small enough that reading a
+// wrong file by mistake costs nothing.
+const maxSize = 1 << 20
+
+// A Problem is one fault of a file.
+type Problem struct {
+	Line int    // from 1; 0 when the fault is not on a line
+	Key  string // such as policies[1].budget.fraction; empty for the file as a whole
+	Text string // what is wrong, and what is allowed
+}
+
+// Error is everything that is wrong with a file, in the order of its lines. There
+// is at least one problem. It is not modified after it is returned, and is safe for
+// concurrent use.
+type Error struct {
+	File     string
+	Problems []Problem
+}
+
+// Error returns the first problem, and how many there are besides, on one line.
+func (e *Error) Error() string {
+	text := e.Line(0)
+	if n := len(e.Problems) - 1; n > 0 {
+		text += fmt.Sprintf(" (and %d more)", n)
+	}
+	return text
+}
+
+// Line returns problem i in the form FILE:LINE: key: text.
+func (e *Error) Line(i int) string {
+	p := e.Problems[i]
+	text := e.File
+	if p.Line > 0 {
+		text += fmt.Sprintf(":%d", p.Line)
+	}
+	if p.Key != "" {
+		text += ": " + p.Key
+	}
+	return text + ": " + p.Text
+}
+
+// A Document is one file, and what has been found wrong with it so far. It belongs
+// to one goroutine.
+type Document struct {
+	file     string
+	root     *yaml.Node
+	lines    map[string]int // by path
+	problems []Problem
+}
+
+// Read reads one document, called file in messages. Text that is no YAML or JSON,
+// or none at all, is an [*Error]; an error of r is returned as it is.
+func Read(file string, r io.Reader) (*Document, error) {
+	text, err := io.ReadAll(io.LimitReader(r, maxSize+1))
+	if err != nil {
+		return nil, err
+	}
+	d := &Document{file: file, lines: make(map[string]int)}
+	if p := unreadable(text); p != nil {
+		d.problems = append(d.problems, *p)
+		return nil, d.Err()
+	}
+	// A byte order mark says nothing about UTF-8.
+	text = bytes.TrimPrefix(text, []byte("\ufeff"))
+	var p *Problem
+	if d.root, p = parse(text, filepath.Ext(file) == ".json"); p != nil {
+		d.problems = append(d.problems, *p)
+		return nil, d.Err()
+	}
+	return d, nil
+}
+
+// unreadable finds what makes a file no text, before a parser trips over it and
+// tells no line.
+func unreadable(text []byte) *Problem {
+	if len(text) > maxSize {
+		return &Problem{Text: fmt.Sprintf("is larger than %d KiB, which no such file should be",
+			maxSize>>10)}
+	}
+	for at := 0; at < len(text); {
+		r, size := utf8.DecodeRune(text[at:])
+		if r == utf8.RuneError && size == 1 {
+			return &Problem{Line: lineAt(text, at), Text: "is not UTF-8; save it in that encoding"}
+		}
+		if unicode.IsControl(r) && r != '\t' && r != '\n' && r != '\r' {
+			return &Problem{Line: lineAt(text, at), Text: fmt.Sprintf(
+				"holds the control character %U; this takes text only", r)}
+		}
+		at += size
+	}
+	return nil
+}
+
+func lineAt(text []byte, at int) int { return 1 + bytes.Count(text[:at], []byte("\n")) }
+
+// parse returns the top node of a document. JSON has a reader of its own, because
+// YAML does not have all of its escapes, and because the YAML parser knows the line
+// of a fault only roughly.
+func parse(text []byte, isJSON bool) (*yaml.Node, *Problem) {
+	trimmed := bytes.TrimSpace(text)
+	if len(trimmed) == 0 {
+		return nil, &Problem{Line: 1, Text: "is empty"}
+	}
+	if isJSON || trimmed[0] == '{' || trimmed[0] == '[' {
+		n, p := parseJSON(text)
+		if p == nil || isJSON {
+			return n, p
+		}
+	}
+	return parseYAML(text)
+}
+
+// Problem reports a fault that only the reader's user can see. It is on the line of
+// the key at path, or, if the file does not have that key, of the nearest one above
+// that it has.
+func (d *Document) Problem(path, format string, args ...any) {
+	line, at := 0, path
+	for ; ; at = parent(at) {
+		if line = d.lines[at]; line > 0 || at == "" {
+			break
+		}
+	}
+	d.problem(max(line, 1), path, format, args...)
+}
+
+func (d *Document) problem(line int, path, format string, args ...any) {
+	d.problems = append(d.problems, Problem{line, path, fmt.Sprintf(format, args...)})
+}
+
+// Has reports whether the file has the key at path, whatever stands there.
+func (d *Document) Has(path string) bool { return d.lines[path] > 0 }
+
+// At returns the path of an item of the list at path.
+func At(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i) }
+
+// parent cuts the last key or index off a path.
+func parent(path string) string {
+	return path[:max(strings.LastIndexAny(path, ".["), 0)]
+}
+
+// Err returns an [*Error] with all problems so far, or nil.
+func (d *Document) Err() error {
+	if len(d.problems) == 0 {
+		return nil
+	}
+	problems := slices.Clone(d.problems)
+	slices.SortStableFunc(problems, func(a, b Problem) int { return a.Line - b.Line })
+	return &Error{File: d.file, Problems: problems}
+}

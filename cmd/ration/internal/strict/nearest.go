@@ -1,0 +1,56 @@
+package strict
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Meant says, as the end of a sentence, which of the allowed words was meant by an
+// unknown one, or what is allowed if none is near.
+func Meant(word string, allowed []string) string {
+	if near := nearest(word, allowed); near != "" {
+		return fmt.Sprintf("did you mean %s?", near)
+	}
+	return "allowed are " + strings.Join(allowed, ", ")
+}
+
+// nearest returns the allowed word within a few typing errors of another, "" for
+// none. Case, hyphens and underscores do not count: attempt_timeout is
+// attemptTimeout as others spell it.
+func nearest(word string, allowed []string) string {
+	best, least := "", 3
+	for _, a := range allowed {
+		x, y := plain(word), plain(a)
+		if d := distance(x, y); d < least && 2*d <= len(y) {
+			best, least = a, d
+		}
+	}
+	return best
+}
+
+func plain(word string) string {
+	return strings.NewReplacer("_", "", "-", "", " ", "").Replace(strings.ToLower(word))
+}
+
+// distance counts the letters to insert, delete or replace to get from a to b.
+func distance(a, b string) int {
+	if len(a) > 2*len(b)+2 { // saves a huge key its square
+		return len(a)
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			d := diagonal
+			if a[i] != b[j] {
+				d = 1 + min(diagonal, row[j], row[j+1])
+			}
+			diagonal, row[j+1] = row[j+1], d
+		}
+	}
+	return row[len(b)]
+}

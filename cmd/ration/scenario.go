@@ -1,0 +1,278 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+	"unicode"
+
+	"github.com/ration-go/ration"
+	"github.com/ration-go/ration/cmd/ration/internal/policyfile"
+	"github.com/ration-go/ration/cmd/ration/internal/strict"
+	"github.com/ration-go/ration/rationsim"
+)
+
+// A comparison is what there is to simulate: policies on one scenario.
+type comparison struct {
+	scenario rationsim.Scenario
+	configs  []rationsim.Config
+	seed     *uint64 // nil when it does not say
+}
+
+// scenarioFile has the keys of a scenario file. docs/scenario.md and the help topic
+// of that name explain each of them.
+type scenarioFile struct {
+	Name       *string
+	Duration   *strict.Duration `in:"(0,)"`
+	Rate       *float64         `in:"(0,)"`
+	Seed       *uint64
+	Dependency *dependencySection
+	Policies   []policyfile.Policy
+}
+
+type dependencySection struct {
+	Latency     *latencySection
+	FailureRate *strict.Share `in:"[0,1]"`
+	Brownouts   []brownoutSection
+	Outages     []outageSection
+	Concurrency *int `in:"[0,1e7]"`
+	Queue       *int `in:"[0,1e7]"`
+}
+
+type latencySection struct {
+	P50 *strict.Duration `in:"(0,)"`
+	P99 *strict.Duration `in:"(0,)"`
+}
+
+type brownoutSection struct {
+	From   *strict.Duration `in:"[0,)"`
+	For    *strict.Duration `in:"(0,)"`
+	Slower *float64         `in:"[1,1e6]"`
+}
+
+type outageSection struct {
+	From *strict.Duration `in:"[0,)"`
+	For  *strict.Duration `in:"(0,)"`
+}
+
+// openScenario reads a scenario file, or standard input when it is called -.
+func openScenario(file string, stdin io.Reader) (*comparison, error) {
+	if file == "-" {
+		return readScenario("stdin", stdin)
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, fileError(file, err)
+	}
+	defer f.Close()
+	return readScenario(file, f)
+}
+
+func readScenario(file string, r io.Reader) (*comparison, error) {
+	d, err := strict.Read(file, r)
+	var unusable *strict.Error
+	switch {
+	case errors.As(err, &unusable):
+		return nil, err
+	case err != nil:
+		return nil, fileError(file, err)
+	}
+	var f scenarioFile
+	d.Decode(&f)
+	f.require(d)
+	// What follows looks at several keys at a time, and would report a key that
+	// could not be read a second time.
+	if err := d.Err(); err != nil {
+		return nil, err
+	}
+	f.check(d)
+	if err := d.Err(); err != nil {
+		return nil, err
+	}
+	return f.build(file)
+}
+
+// fileError says why there is nothing to read.
+func fileError(file string, err error) error {
+	text := "cannot be read"
+	var path *fs.PathError
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		text = "does not exist"
+	case errors.Is(err, syscall.EISDIR):
+		text = "is a directory; name a file"
+	case errors.As(err, &path):
+		text += ": " + path.Err.Error()
+	default:
+		text += ": " + err.Error()
+	}
+	return &strict.Error{File: file, Problems: []strict.Problem{{Text: text}}}
+}
+
+// require reports the keys without which there is nothing to simulate.
+func (f *scenarioFile) require(d *strict.Document) {
+	need := func(given bool, path, mend string) {
+		if !given && !d.Has(path) {
+			d.Problem(path, "is missing; %s", mend)
+		}
+	}
+	need(f.Duration != nil, "duration", "say how long calls arrive, such as 5m")
+	need(f.Rate != nil, "rate", "say how many calls arrive a second, such as 500")
+	if f.Dependency == nil || f.Dependency.Latency == nil {
+		need(false, "dependency.latency", "say how fast it is, such as {p50: 20ms, p99: 200ms}")
+	} else {
+		l := f.Dependency.Latency
+		need(l.P50 != nil, "dependency.latency.p50", "say how long half of the attempts take at most")
+		need(l.P99 != nil, "dependency.latency.p99", "say how long 99 of 100 attempts take at most")
+	}
+	f.requireSpans(d, need)
+	for i, p := range f.Policies {
+		need(p.Name != nil, strict.At("policies", i)+".name", "it heads the column of the table")
+	}
+	if f.Policies != nil && len(f.Policies) == 0 {
+		d.Problem("policies", "is an empty list; name at least one, or leave the key out to compare "+
+			"the default policy with and without a budget")
+	}
+}
+
+func (f *scenarioFile) requireSpans(d *strict.Document, need func(given bool, path, mend string)) {
+	if f.Dependency == nil {
+		return
+	}
+	for i, b := range f.Dependency.Brownouts {
+		at := strict.At("dependency.brownouts", i)
+		need(b.From != nil, at+".from", "say when it begins, such as 30s")
+		need(b.For != nil, at+".for", "say how long it lasts, such as 1m")
+		need(b.Slower != nil, at+".slower", "say how many times slower, such as 8")
+	}
+	for i, o := range f.Dependency.Outages {
+		at := strict.At("dependency.outages", i)
+		need(o.From != nil, at+".from", "say when it begins, such as 30s")
+		need(o.For != nil, at+".for", "say how long it lasts, such as 1m")
+	}
+}
+
+// check reports what keys say together.
+func (f *scenarioFile) check(d *strict.Document) {
+	if f.Name != nil {
+		checkName(d, "name", *f.Name)
+	}
+	s := f.scenario("")
+	if err := s.Check(); err != nil {
+		for _, problem := range problemsOf(err) {
+			d.FieldProblem("", strings.TrimPrefix(problem.Error(), "rationsim: "))
+		}
+	}
+	late := func(path string, i int, from time.Duration) {
+		if from >= s.Duration {
+			d.Problem(strict.At(path, i)+".from", "%v is not before the end of the run at %v",
+				short(from), short(s.Duration))
+		}
+	}
+	for i, b := range s.Dependency.Brownouts {
+		late("dependency.brownouts", i, b.From)
+	}
+	for i, o := range s.Dependency.Outages {
+		late("dependency.outages", i, o.From)
+	}
+	names := make(map[string]int)
+	for i := range f.Policies {
+		p, at := &f.Policies[i], strict.At("policies", i)
+		checkName(d, at+".name", *p.Name)
+		if first, twice := names[*p.Name]; twice {
+			d.Problem(at+".name", "%q is also that of policies[%d]; change one", *p.Name, first)
+		} else {
+			names[*p.Name] = i
+		}
+		p.Check(d, at)
+	}
+}
+
+func problemsOf(err error) []error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		return joined.Unwrap()
+	}
+	return []error{err}
+}
+
+// checkName refuses a name that a table cannot hold, or with which a file could
+// write to the terminal of whoever runs it.
+func checkName(d *strict.Document, path, name string) {
+	const most = 40
+	switch {
+	case strings.TrimSpace(name) != name || name == "":
+		d.Problem(path, "%q is empty or has space around it", name)
+	case len([]rune(name)) > most:
+		d.Problem(path, "is longer than %d characters", most)
+	case strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }):
+		d.Problem(path, "%+q holds what cannot be printed", name)
+	}
+}
+
+// build returns what the file describes. It expects that nothing is wrong with it.
+func (f *scenarioFile) build(file string) (*comparison, error) {
+	base := filepath.Base(file)
+	c := &comparison{
+		scenario: f.scenario(strings.TrimSuffix(base, filepath.Ext(base))),
+		seed:     f.Seed,
+	}
+	if f.Policies == nil {
+		c.configs = []rationsim.Config{
+			{Name: "no budget", Policy: ration.Policy{Budget: ration.NoBudget}},
+			{Name: "budget"},
+		}
+	}
+	for i := range f.Policies {
+		p, err := f.Policies[i].Build()
+		if err != nil {
+			return nil, err
+		}
+		c.configs = append(c.configs, rationsim.Config{Name: p.Name, Policy: p})
+	}
+	return c, nil
+}
+
+func (f *scenarioFile) scenario(name string) rationsim.Scenario {
+	if f.Name != nil {
+		name = *f.Name
+	}
+	d := f.Dependency
+	s := rationsim.Scenario{
+		Name:     name,
+		Duration: time.Duration(*f.Duration),
+		Rate:     *f.Rate,
+		Dependency: rationsim.Dependency{
+			Latency: rationsim.Latency{
+				P50: time.Duration(*d.Latency.P50),
+				P99: time.Duration(*d.Latency.P99),
+			},
+			FailureRate: float64(orZero(d.FailureRate)),
+			Concurrency: orZero(d.Concurrency),
+			Queue:       orZero(d.Queue),
+		},
+	}
+	for _, b := range d.Brownouts {
+		s.Dependency.Brownouts = append(s.Dependency.Brownouts, rationsim.Brownout{
+			From: time.Duration(*b.From), For: time.Duration(*b.For), Slower: *b.Slower,
+		})
+	}
+	for _, o := range d.Outages {
+		s.Dependency.Outages = append(s.Dependency.Outages, rationsim.Outage{
+			From: time.Duration(*o.From), For: time.Duration(*o.For),
+		})
+	}
+	return s
+}
+
+func orZero[T any](p *T) T {
+	if p == nil {
+		var zero T
+		return zero
+	}
+	return *p
+}

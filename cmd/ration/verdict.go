@@ -1,0 +1,75 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/ration-go/ration/rationsim"
+)
+
+// verdict says in one sentence what each policy bought and what it cost, compared
+// with the first.
+func (r *result) verdict() string {
+	first := r.bands[0]
+	switch {
+	case len(r.bands) == 1:
+		return "There is only one policy, so there is nothing to compare it with."
+	case !anyCalls(first.Reports[0]) && r.seeds() == 1:
+		return "No call arrived, so there is nothing to compare."
+	}
+	var clauses []string
+	for _, b := range r.bands[1:] {
+		clauses = append(clauses, r.clause(first, b))
+	}
+	text := fmt.Sprintf("Compared with %q, %s.", first.Name, strings.Join(clauses, "; "))
+	if r.seeds() > 1 {
+		text = fmt.Sprintf("By medians over %d seeds, and compared with %q, %s.",
+			r.seeds(), first.Name, strings.Join(clauses, "; "))
+	}
+	return text
+}
+
+// clause compares a policy with the first by load and by availability, as printed:
+// a difference that the table does not show is none.
+func (r *result) clause(first, b *rationsim.Bands) string {
+	load, was := times(b.Amplification.Median), times(first.Amplification.Median)
+	text := fmt.Sprintf("%q ", b.Name)
+	switch {
+	case load == was:
+		text += "leaves the worst second at " + was
+	case b.Amplification.Median < first.Amplification.Median:
+		text += fmt.Sprintf("cuts the worst second from %s to %s", was, load)
+	default:
+		text += fmt.Sprintf("raises the worst second from %s to %s", was, load)
+	}
+	share, wasShare := percent(b.Availability.Median), percent(first.Availability.Median)
+	points := math.Abs(b.Availability.Median-first.Availability.Median) * 100
+	switch {
+	case share == wasShare:
+		text += fmt.Sprintf(" at the same availability of %s", share)
+	case b.Availability.Median < first.Availability.Median:
+		text += fmt.Sprintf(" and costs %.2f points of availability (%s to %s)", points, wasShare, share)
+	default:
+		text += fmt.Sprintf(" and gains %.2f points of availability (%s to %s)", points, wasShare, share)
+	}
+	return text + r.certainty(first, b)
+}
+
+// certainty says whether the seeds agree.
+func (r *result) certainty(first, b *rationsim.Bands) string {
+	if r.seeds() == 1 {
+		return ""
+	}
+	load := rationsim.Separates(first.Amplification, b.Amplification)
+	share := rationsim.Separates(first.Availability, b.Availability)
+	switch {
+	case load && share:
+		return ", both bands apart"
+	case load:
+		return ", though the bands of availability overlap"
+	case share:
+		return ", though the bands of the worst second overlap"
+	}
+	return ", but both bands overlap, so it may be chance"
+}
