@@ -90,11 +90,13 @@ func attempt[T any](c *Call, fn func(context.Context) (T, error)) (value T, o Ou
 		ctx = c.bounded
 	}
 	value, o.Err = call(ctx, c.s, fn)
-	o.Verdict, o.unknown = verdictOn(c.s, value, o.Err)
-	if o.Err != nil {
-		o.TimedOut = c.bounded.timedOut() && (o.unknown || isContextError(o.Err))
-		o.Unrepeatable = isUnrepeatable(o.Err)
+	if o.Err != nil && isContextError(o.Err) && !isRefusal(o.Err) && c.bounded.timedOut() {
+		o.TimedOut = true // which no classifier is asked about
+	} else {
+		o.Verdict, o.unknown = verdictOn(c.s, value, o.Err)
+		o.TimedOut = o.unknown && c.bounded.timedOut()
 	}
+	o.Unrepeatable = o.Err != nil && isUnrepeatable(o.Err)
 	c.bounded.finish()
 	return value, o
 }
@@ -143,6 +145,14 @@ func verdictOn[T any](s *settings, value T, err error) (v Verdict, unknown bool)
 // isContextError reports whether err is how code says that its context ended.
 func isContextError(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+}
+
+// isRefusal reports whether an executor inside the attempt was refused. That its
+// last failure, or the end of its pause, was a timeout makes it no timeout of
+// ours: what an inner layer was refused is not tried again.
+func isRefusal(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && (e.Reason == StopBudgetExhausted || e.Reason == StopUnavailable)
 }
 
 func isUnrepeatable(err error) bool {
