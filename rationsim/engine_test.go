@@ -1,0 +1,322 @@
+package rationsim
+
+import (
+	"math"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/ration-go/ration"
+)
+
+// small is a scenario that a test changes.
+func small() Scenario {
+	return Scenario{
+		Duration:   20 * time.Second,
+		Rate:       200,
+		Dependency: Dependency{Latency: Latency{P50: 10 * time.Millisecond, P99: 40 * time.Millisecond}},
+	}
+}
+
+// unbounded retries at once and without a budget.
+func unbounded() ration.Policy {
+	return ration.Policy{
+		Ceiling: ration.NoCeiling,
+		Backoff: ration.NoBackoff,
+		Budget:  ration.NoBudget,
+	}
+}
+
+func run(t *testing.T, s Scenario, p ration.Policy, seed uint64) *Report {
+	t.Helper()
+	r, err := Run(s, Config{Name: "test", Policy: p}, seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conserves(t, r)
+	return r
+}
+
+// conserves checks what holds of every report: each call ended once, and what
+// the dependency received is what the calls sent.
+func conserves(t *testing.T, r *Report) {
+	t.Helper()
+	var sum Second
+	for _, s := range r.Timeline {
+		sum.Offered += s.Offered
+		sum.Attempts += s.Attempts
+		sum.Succeeded += s.Succeeded
+		sum.Failed += s.Failed
+		sum.Refused += s.Refused
+	}
+	stopped := 0
+	for _, n := range r.Stops {
+		stopped += n
+	}
+	refused := r.Stops[ration.StopBudgetExhausted] + r.Stops[ration.StopUnavailable]
+	for _, tt := range []struct {
+		name      string
+		got, want int
+	}{
+		{"offered", sum.Offered, r.Calls},
+		{"stopped", stopped, r.Calls},
+		{"succeeded and failed", r.Succeeded + r.Failed, r.Calls},
+		{"attempts over time", sum.Attempts, r.Attempts},
+		{"succeeded over time", sum.Succeeded, r.Succeeded},
+		{"failed over time", sum.Failed, r.Failed},
+		{"refused over time", sum.Refused, refused},
+		{"stopped as succeeded", r.Stops[ration.StopSucceeded], r.Succeeded},
+	} {
+		if tt.got != tt.want {
+			t.Errorf("%s: %d, want %d", tt.name, tt.got, tt.want)
+		}
+	}
+}
+
+// Independent failures with nothing to hold retries back have a closed form:
+// 1 + p + p² attempts per call, of which 1 - p³ succeed.
+func TestIndependentFailures(t *testing.T) {
+	for _, p := range []float64{0, 0.05, 0.3, 0.7, 1} {
+		s := small()
+		s.Duration = 5 * time.Minute
+		s.Dependency.FailureRate = p
+		r := run(t, s, unbounded(), 1)
+		n := float64(r.Calls)
+		if want := 1 + p + p*p; math.Abs(r.LoadMultiplier-want) > 5/math.Sqrt(n) {
+			t.Errorf("failure rate %v: %v attempts per call, want %v", p, r.LoadMultiplier, want)
+		}
+		if want := 1 - p*p*p; math.Abs(r.Availability-want) > 5*math.Sqrt(want*(1-want)/n) {
+			t.Errorf("failure rate %v: availability %v, want %v", p, r.Availability, want)
+		}
+	}
+}
+
+// In a total outage the budget funds what it holds and what its floor accrues.
+func TestBudgetInAnOutage(t *testing.T) {
+	s := small()
+	s.Duration = time.Minute
+	s.Dependency.Outages = []Outage{{For: time.Hour}}
+	r := run(t, s, ration.Policy{Ceiling: ration.NoCeiling}, 1)
+	retries := r.Attempts - r.Calls
+	if most := 30 + 3*60 + 3; retries > most || retries < most-10 {
+		t.Errorf("%d retries in a minute of outage, want about 30 + 3 × 60", retries)
+	}
+	if r.Stops[ration.StopBudgetExhausted] == 0 || r.Succeeded != 0 {
+		t.Errorf("stops are %v", r.Stops)
+	}
+}
+
+func TestLoadIsTheSameForEveryPolicy(t *testing.T) {
+	s := small()
+	s.Dependency.FailureRate = 0.2
+	a := run(t, s, unbounded(), 7)
+	b := run(t, s, ration.Policy{Attempts: 1}, 7)
+	for i := range int(s.Duration / time.Second) {
+		if a.Timeline[i].Offered != b.Timeline[i].Offered {
+			t.Errorf("second %d: %d and %d calls", i, a.Timeline[i].Offered, b.Timeline[i].Offered)
+		}
+	}
+	if n, mean := float64(a.Calls), 4000.0; math.Abs(n-mean) > 5*math.Sqrt(mean) {
+		t.Errorf("%v calls, want about %v", n, mean)
+	}
+}
+
+func TestLatencyQuantiles(t *testing.T) {
+	l := Latency{P50: 20 * time.Millisecond, P99: 200 * time.Millisecond}
+	d := newDependency(Dependency{Latency: l}, 1)
+	if got := exp(d.mu); math.Abs(got/float64(l.P50)-1) > 1e-14 {
+		t.Errorf("median %v, want %v", got, l.P50)
+	}
+	if got := exp(d.mu + d.sigma*normal(0.99)); math.Abs(got/float64(l.P99)-1) > 1e-14 {
+		t.Errorf("99th percentile %v, want %v", got, l.P99)
+	}
+	const n = 100_000
+	sample := make([]time.Duration, n)
+	for i := range sample {
+		sample[i] = d.service(uint64(i), 1, 0)
+	}
+	slices.Sort(sample)
+	for _, tt := range []struct {
+		q    float64
+		want time.Duration
+	}{{0.5, l.P50}, {0.99, l.P99}} {
+		below, _ := slices.BinarySearch(sample, tt.want)
+		sigma := math.Sqrt(tt.q * (1 - tt.q) / n)
+		if share := float64(below) / n; math.Abs(share-tt.q) > 5*sigma {
+			t.Errorf("%v of the sample is below %v, want %v", share, tt.want, tt.q)
+		}
+	}
+}
+
+func TestConstantLatency(t *testing.T) {
+	s := small()
+	s.Dependency.Latency = Latency{P50: 10 * time.Millisecond, P99: 10 * time.Millisecond}
+	r := run(t, s, ration.Policy{}, 1)
+	if ms := 10 * time.Millisecond; r.Latency.P50 != ms || r.Latency.Max != ms {
+		t.Errorf("latencies are %+v, want all %v", *r.Latency, ms)
+	}
+}
+
+func TestOverlappingBrownoutsMultiply(t *testing.T) {
+	d := newDependency(Dependency{
+		Latency: Latency{P50: time.Second, P99: time.Second},
+		Brownouts: []Brownout{
+			{From: 10 * time.Second, For: 20 * time.Second, Slower: 2},
+			{From: 20 * time.Second, For: 20 * time.Second, Slower: 3},
+		},
+	}, 1)
+	for _, tt := range []struct{ at, want time.Duration }{
+		{0, time.Second},
+		{10 * time.Second, 2 * time.Second},
+		{20 * time.Second, 6 * time.Second},
+		{30 * time.Second, 3 * time.Second},
+		{40*time.Second - 1, 3 * time.Second},
+		{40 * time.Second, time.Second},
+	} {
+		if got := d.service(1, 1, tt.at); got != tt.want {
+			t.Errorf("at %v an attempt takes %v, want %v", tt.at, got, tt.want)
+		}
+	}
+}
+
+// A single server with Poisson arrivals and constant work is an M/D/1 queue:
+// the mean wait is rho × work / 2(1 - rho).
+func TestQueueAgainstItsClosedForm(t *testing.T) {
+	const work, rho = 10 * time.Millisecond, 0.7
+	s := Scenario{
+		Duration: 30 * time.Minute,
+		Rate:     rho / work.Seconds(),
+		Dependency: Dependency{
+			Latency:     Latency{P50: work, P99: work},
+			Concurrency: 1,
+			Queue:       1_000_000,
+		},
+	}
+	e := &engine{scenario: s, dependency: newDependency(s.Dependency, 1)}
+	e.arrivals, e.decisions = newStream(1, purposeArrival), newStream(1, purposeDecision)
+	e.tally.init(s)
+	e.executor = ration.MustNew(e.policy(ration.Policy{
+		Attempts: 1, AttemptTimeout: ration.NoLimit, Deadline: ration.NoLimit,
+	}))
+	e.schedule(e.gap(), event{kind: arrival})
+	for len(e.events) > 0 {
+		next := e.events.pop()
+		e.now = next.at
+		e.handle(next)
+	}
+	var sum time.Duration
+	for _, l := range e.tally.latencies {
+		sum += l - work
+	}
+	mean := sum.Seconds() / float64(len(e.tally.latencies))
+	want := rho * work.Seconds() / (2 * (1 - rho))
+	if math.Abs(mean/want-1) > 0.05 {
+		t.Errorf("the mean wait is %v s, want %v s", mean, want)
+	}
+}
+
+// What is beyond the queue is shed, and work that was given up is still done.
+func TestCapacity(t *testing.T) {
+	s := small()
+	s.Duration = 10 * time.Second
+	s.Rate = 1000
+	s.Dependency.Latency = Latency{P50: 100 * time.Millisecond, P99: 100 * time.Millisecond}
+	s.Dependency.Concurrency, s.Dependency.Queue = 10, 5
+	r := run(t, s, ration.Policy{Attempts: 1}, 1)
+	if r.Succeeded < 990 || r.Succeeded > 1015 {
+		t.Errorf("%d calls served, want about 100 a second for 10 s and those in flight", r.Succeeded)
+	}
+	given := run(t, s, ration.Policy{
+		Attempts: 1, AttemptTimeout: 50 * time.Millisecond, Ceiling: ration.NoCeiling,
+	}, 1)
+	if given.Succeeded != 0 {
+		t.Errorf("%d calls succeeded within half the time that the work takes", given.Succeeded)
+	}
+}
+
+func TestBreakerOpens(t *testing.T) {
+	s := small()
+	s.Dependency.Outages = []Outage{{From: 5 * time.Second, For: 5 * time.Second}}
+	r := run(t, s, ration.Policy{Breaker: &ration.BreakerSettings{}}, 1)
+	if r.BreakerOpens == 0 || r.Stops[ration.StopUnavailable] == 0 {
+		t.Errorf("the breaker opened %d times; stops are %v", r.BreakerOpens, r.Stops)
+	}
+	if r.Attempts >= r.Calls {
+		t.Errorf("%d attempts for %d calls, though an open breaker sends none", r.Attempts, r.Calls)
+	}
+}
+
+func TestRecovery(t *testing.T) {
+	second := func(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
+	for _, tt := range []struct {
+		name     string
+		failures []float64
+		want     time.Duration
+		ok       bool
+	}{
+		{name: "at once", want: 0, ok: true},
+		{name: "a straggler", failures: []float64{10.2}, want: second(0.2) + 1, ok: true},
+		{name: "two", failures: []float64{10.2, 11.1}, want: second(1.1) + 1, ok: true},
+		{name: "far apart", failures: []float64{10.2, 15}, want: second(0.2) + 1, ok: true},
+		{name: "a later fault", failures: []float64{15}, want: 0, ok: true},
+		{name: "never", failures: []float64{10, 10.9, 11.8, 12.7, 13.6, 14.5, 15.4, 16.3, 17.2,
+			18.1, 19.0, 19.5}},
+	} {
+		y := tally{end: second(20), impaired: second(10), hasImpaired: true}
+		for _, f := range tt.failures {
+			y.failures = append(y.failures, second(f))
+		}
+		if got, ok := y.recovery(); got != tt.want || ok != tt.ok {
+			t.Errorf("%s: recovered after %v, %v, want %v, %v", tt.name, got, ok, tt.want, tt.ok)
+		}
+	}
+}
+
+// The five-minute storm must stay within its memory: design says 200 MB.
+func TestStormMemory(t *testing.T) {
+	s, configs, _ := Preset("trade")
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if _, err := Run(s, configs[0], 1); err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	if total := after.TotalAlloc - before.TotalAlloc; total > 200<<20 {
+		t.Errorf("the storm allocated %d MB in all", total>>20)
+	}
+}
+
+func FuzzRun(f *testing.F) {
+	f.Add(uint64(1), 50.0, 0.2, 2.0, int64(5), int64(50), uint8(3), uint8(2), uint8(3))
+	f.Add(uint64(9), 1.0, 1.0, 100.0, int64(1), int64(1), uint8(0), uint8(0), uint8(1))
+	f.Fuzz(func(t *testing.T, seed uint64, rate, failures, slower float64, p50, p99 int64,
+		servers, queue, attempts uint8) {
+		s := Scenario{Duration: 3 * time.Second, Rate: rate, Dependency: Dependency{
+			Latency:     Latency{time.Duration(p50), time.Duration(p99)},
+			FailureRate: failures,
+			Brownouts:   []Brownout{{From: time.Second, For: time.Second, Slower: slower}},
+			Outages:     []Outage{{From: 1500 * time.Millisecond, For: 200 * time.Millisecond}},
+			Concurrency: int(servers),
+			Queue:       int(queue),
+		}}
+		if s.Check() != nil || rate > 2000 {
+			return
+		}
+		run(t, s, ration.Policy{
+			Attempts:       int(attempts),
+			AttemptTimeout: 100 * time.Millisecond,
+			Breaker:        &ration.BreakerSettings{},
+		}, seed)
+	})
+}
+
+func BenchmarkStorm(b *testing.B) {
+	s, configs, _ := Preset("trade")
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := Run(s, configs[0], 1); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
