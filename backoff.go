@@ -175,12 +175,16 @@ func (c *Call) remaining(now instant) time.Duration {
 	return c.deadline.since(now)
 }
 
-// withDefaults fills the zero fields.
+// withDefaults fills the zero fields. NoBackoff has none but its cap: what it
+// returns must pass for a Backoff again.
 func (b Backoff) withDefaults() Backoff {
+	b.Max = orDefault(b.Max, max(DefaultBackoffMax, b.Transient, b.Throttled))
+	if b.none {
+		return b
+	}
 	b.Transient = orDefault(b.Transient, DefaultTransientBase)
 	b.Throttled = orDefault(b.Throttled, DefaultThrottledBase)
 	b.Factor = orDefault(b.Factor, DefaultBackoffFactor)
-	b.Max = orDefault(b.Max, max(DefaultBackoffMax, b.Transient, b.Throttled))
 	if b.Measured != nil {
 		m := *b.Measured
 		m.Multiple = orDefault(m.Multiple, 1)
