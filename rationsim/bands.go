@@ -8,7 +8,9 @@ import (
 )
 
 // A Band is the range of one number over several seeds.
-type Band struct{ Min, Median, Max float64 }
+type Band struct {
+	Min, Median, Max float64 // all zero when no run has the number
+}
 
 // Separates reports whether two bands do not overlap, so that the difference
 // between two configurations is more than the luck of a seed.

@@ -35,7 +35,7 @@ type Report struct {
 	// they succeeded or not. It is nil when there were no calls.
 	Latency *Latencies
 
-	BreakerOpens int
+	BreakerOpens int // times that the breaker opened
 
 	// TimeToRecover is how long after the end of the last impairment a second
 	// begins in which every call that arrives succeeds. Recovered is false if
@@ -43,17 +43,20 @@ type Report struct {
 	TimeToRecover time.Duration
 	Recovered     bool
 
-	Stops    map[ration.StopReason]int
-	Timeline []Second
+	Stops    map[ration.StopReason]int // calls by how they ended
+	Timeline []Second                  // from the start until the last call has ended
 }
 
-// Latencies are quantiles by nearest rank: each is the latency of some call.
-type Latencies struct{ P50, P90, P99, Max time.Duration }
+// Latencies are quantiles.
+type Latencies struct {
+	P50, P90, P99, Max time.Duration // by nearest rank: each is that of some call
+}
 
-// A Second is one second of the timeline. Calls are counted as offered when
-// they arrive and otherwise when they end.
+// A Second is one second of the timeline.
 type Second struct {
-	Offered, Attempts, Succeeded, Failed, Refused int
+	Offered                    int // calls that arrived
+	Attempts                   int // that reached the dependency
+	Succeeded, Failed, Refused int // calls that ended; those refused have also failed
 }
 
 // A tally counts while a simulation runs.

@@ -12,6 +12,7 @@ import (
 // A Scenario is what a policy is tried on: a load and a dependency with its
 // troubles. It is a value, and is not changed by running it.
 type Scenario struct {
+	// Name is for reports.
 	Name string
 
 	// Duration is how long calls arrive. Those in flight at its end run out.
@@ -21,12 +22,13 @@ type Scenario struct {
 	// independently of each other and of how they fare.
 	Rate float64
 
+	// Dependency is what the calls need.
 	Dependency Dependency
 }
 
 // A Dependency is what attempts reach. It is a value.
 type Dependency struct {
-	Latency Latency
+	Latency Latency // of a healthy attempt
 
 	// FailureRate, in [0, 1], is the share of attempts that fail. They fail
 	// independently of each other, when they would have succeeded.
@@ -45,16 +47,20 @@ type Dependency struct {
 
 // Latency is how long a healthy attempt takes: log-normal, through both
 // quantiles exactly. Equal quantiles mean a constant.
-type Latency struct{ P50, P99 time.Duration }
+type Latency struct {
+	P50, P99 time.Duration // above 0, P99 no less than P50
+}
 
 // A Brownout makes attempts that begin in it Slower times as slow.
 type Brownout struct {
-	From, For time.Duration
-	Slower    float64 // 1 or more
+	From, For time.Duration // since the start, and how long
+	Slower    float64       // 1 or more
 }
 
 // An Outage fails attempts that begin in it at once.
-type Outage struct{ From, For time.Duration }
+type Outage struct {
+	From, For time.Duration // since the start, and how long
+}
 
 // Bounds that keep a mistyped scenario from filling the memory.
 const (
@@ -131,6 +137,6 @@ func (c *checker) servers(field string, n int) {
 // The policy's Budget is a template: each run gets a fresh, full bucket of the
 // same parameters. Its hooks are not run; its OnEvent is.
 type Config struct {
-	Name   string
-	Policy ration.Policy
+	Name   string        // for reports
+	Policy ration.Policy // a value; each run builds an executor from it
 }
