@@ -13,6 +13,10 @@ func (e *Executor) Explain() string { return e.explain(clock()) }
 
 func (e *Executor) explain(now instant) string {
 	x := &explainer{e: e, s: e.root.settings.Load(), now: now}
+	x.attempts = x.s.Attempts
+	if e.single {
+		x.attempts = 1
+	}
 	x.policy()
 	x.timeline()
 	x.amplification()
@@ -22,9 +26,10 @@ func (e *Executor) explain(now instant) string {
 
 type explainer struct {
 	strings.Builder
-	e   *Executor
-	s   *settings
-	now instant
+	e        *Executor
+	s        *settings
+	now      instant
+	attempts int
 }
 
 func (x *explainer) line(label, format string, args ...any) {
@@ -40,7 +45,7 @@ func (x *explainer) policy() {
 		name += ", key " + x.e.key
 	}
 	fmt.Fprintf(x, "policy %s\n", name)
-	x.line("attempts", "%d in all", x.s.Attempts)
+	x.line("attempts", "%d in all", x.attempts)
 	x.line("deadline", "%s for the whole call", bound(x.s.Deadline))
 	x.line("attempt timeout", "%s", bound(x.s.AttemptTimeout))
 	if c := x.s.ceiling; c != nil {
@@ -123,38 +128,59 @@ func (x *explainer) breaker() string {
 // wait is as long as its jitter allows.
 func (x *explainer) timeline() {
 	x.WriteString("worst case: each attempt hangs, each wait is as long as it can be\n")
-	deadline := x.s.Deadline
 	var at time.Duration
-	binds := "the attempts"
-	for n := 1; n <= min(x.s.Attempts, maxTimeline); n++ {
+	var binds string
+	for n := 1; n <= min(x.attempts, maxTimeline) && binds == ""; n++ {
 		if n > 1 {
-			wait := x.wait(n)
-			if deadline != NoLimit && at+wait >= deadline {
-				x.line("stop", "at %v: a wait of %v would meet the deadline", at, wait)
-				binds = "the deadline"
+			if at, binds = x.waitFrom(at, n); binds != "" {
 				break
 			}
-			x.line("wait", "%v to %v", at, at+wait)
-			at += wait
 		}
-		end, cut := x.attemptEnd(at)
-		if end == NoLimit {
-			x.line(fmt.Sprintf("attempt %d", n), "%v until the function returns", at)
-			binds = "nothing: an attempt may hang for ever"
-			break
-		}
-		if cut {
-			x.line(fmt.Sprintf("attempt %d", n), "%v to %v, cut short by the deadline", at, end)
-			binds = "the deadline"
-			break
-		}
-		x.line(fmt.Sprintf("attempt %d", n), "%v to %v", at, end)
-		at = end
+		at, binds = x.attemptFrom(at, n)
 	}
-	if x.s.Attempts > maxTimeline && binds == "the attempts" {
-		x.line("...", "and so on, up to attempt %d", x.s.Attempts)
+	if binds == "" {
+		binds = "the attempts"
+		if x.attempts > maxTimeline {
+			x.line("...", "and so on, up to attempt %d", x.attempts)
+		}
 	}
 	x.line("binds first", "%s", x.first(binds))
+}
+
+// waitFrom writes the wait before attempt n, and returns when it is over or what
+// ends the call instead.
+func (x *explainer) waitFrom(at time.Duration, n int) (end time.Duration, binds string) {
+	wait := x.wait(n)
+	over := instant(at).add(wait)
+	switch deadline := x.s.Deadline; {
+	case deadline != NoLimit && time.Duration(over) >= deadline:
+		x.line("stop", "at %v: a wait of %v would meet the deadline", at, wait)
+		return at, "the deadline"
+	case over == never:
+		x.line("wait", "%v to beyond all counting", at)
+		return at, "the waits"
+	case x.s.Backoff.Custom != nil:
+		x.line("wait", "as the custom curve says; none is assumed")
+	case wait > 0:
+		x.line("wait", "%v to %v", at, time.Duration(over))
+	}
+	return time.Duration(over), ""
+}
+
+// attemptFrom does the same for attempt n.
+func (x *explainer) attemptFrom(at time.Duration, n int) (end time.Duration, binds string) {
+	label := fmt.Sprintf("attempt %d", n)
+	end, cut := x.attemptEnd(at)
+	switch {
+	case end == NoLimit:
+		x.line(label, "%v until the function returns", at)
+		return at, "nothing: an attempt may hang for ever"
+	case cut:
+		x.line(label, "%v to %v, cut short by the deadline", at, end)
+		return end, "the deadline"
+	}
+	x.line(label, "%v to %v", at, end)
+	return end, ""
 }
 
 // maxTimeline is how many attempts are worth a line each.
@@ -178,7 +204,7 @@ func (x *explainer) attemptEnd(at time.Duration) (end time.Duration, cut bool) {
 	case timeout == NoLimit || deadline != NoLimit && at+timeout >= deadline:
 		return deadline, true
 	}
-	return at + timeout, false
+	return time.Duration(instant(at).add(timeout)), false
 }
 
 // wait returns the longest wait before attempt n. A custom curve is not asked:
@@ -214,12 +240,14 @@ func (x *explainer) first(arithmetic string) string {
 
 func (x *explainer) amplification() {
 	x.WriteString("amplification\n")
-	x.line("one call", "at most %d attempts", x.s.Attempts)
+	if x.attempts == 1 {
+		x.line("one call", "one attempt")
+		return
+	}
+	x.line("one call", "at most %d attempts", x.attempts)
 	b := x.e.budget(x.s)
 	if b == nil {
-		if x.s.retries {
-			x.line("all calls", "up to %d times the traffic: no budget bounds it", x.s.Attempts)
-		}
+		x.line("all calls", "up to %d times the traffic: no budget bounds it", x.attempts)
 		return
 	}
 	x.line("all calls", "in any t seconds, retries <= %g + %g x t + %g x successes",
@@ -230,13 +258,13 @@ func (x *explainer) amplification() {
 
 func (x *explainer) limits() {
 	b := x.e.budget(x.s)
-	if b == nil {
+	if b == nil || x.attempts == 1 {
 		return
 	}
 	x.WriteString("limits\n")
-	if floor := b.MinimumPerSecond(); floor > 0 && x.s.retries {
+	if floor := b.MinimumPerSecond(); floor > 0 {
 		x.line("little traffic", "below about %.3g calls a second the budget never binds; "+
-			"only attempts protects", floor/float64(x.s.Attempts-1))
+			"only attempts protects", floor/float64(x.attempts-1))
 		x.line("many processes", "the floor is per process: n of them may send n x %g retries "+
 			"a second", floor)
 	}
