@@ -62,7 +62,9 @@ func RunSeeds(s Scenario, c Config, seed uint64, n int) (*Bands, error) {
 
 func newBands(name string, reports []*Report) *Bands {
 	b := &Bands{Name: name, Reports: reports}
-	b.Availability = band(reports, func(r *Report) (float64, bool) { return r.Availability, r.Calls > 0 })
+	b.Availability = band(reports, func(r *Report) (float64, bool) {
+		return r.Availability, r.Calls > 0
+	})
 	b.LoadMultiplier = band(reports, func(r *Report) (float64, bool) {
 		return r.LoadMultiplier, r.Calls > 0
 	})
