@@ -42,6 +42,10 @@ func (r *result) assumptions() [][2]string {
 		rows = append(rows, [2]string{"recovered", "from the end of the last trouble to the start " +
 			"of a second in which no arriving call fails"})
 	}
+	if r.seeds() > 1 {
+		rows = append(rows, [2]string{"apart", "two ranges over the seeds do not overlap, so that " +
+			"their difference is more than the luck of a seed"})
+	}
 	return rows
 }
 
@@ -71,11 +75,13 @@ func timeoutAssumption(d rationsim.Dependency) string {
 
 func failureAssumption(d rationsim.Dependency) string {
 	kinds := "a timeout"
-	if len(d.Outages) > 0 {
-		kinds += ", an outage"
-	}
-	if d.Concurrency > 0 {
-		kinds += ", a full queue"
+	switch outages := len(d.Outages) > 0; {
+	case outages && d.Concurrency > 0:
+		kinds = "a timeout, an outage or a full queue"
+	case outages:
+		kinds = "a timeout or an outage"
+	case d.Concurrency > 0:
+		kinds = "a timeout or a full queue"
 	}
 	if d.FailureRate == 0 {
 		return fmt.Sprintf("none at random; %s is a failure, and transient", kinds)
@@ -104,17 +110,18 @@ func (r *result) seedText() string {
 	return fmt.Sprintf("seeds %d to %d", r.seed, r.seed+uint64(r.seeds())-1)
 }
 
-// wrap fills lines of the width with words, and indents all but the first.
-func wrap(text string, width, indent int) string {
+// wrap fills lines of the width with words, and indents all but the first, beyond
+// the width.
+func wrap(text string, columns, indent int) string {
 	var b strings.Builder
 	column := 0
 	for i, word := range strings.Fields(text) {
-		n := len([]rune(word))
+		n := width(word)
 		switch {
 		case i == 0:
-		case column+1+n > width:
+		case column+1+n > columns:
 			b.WriteString("\n" + strings.Repeat(" ", indent))
-			column = indent
+			column = 0
 		default:
 			b.WriteByte(' ')
 			column++

@@ -50,18 +50,23 @@ func parse(flags *flag.FlagSet, args []string) (rest []string, err error) {
 
 // takesNext reports whether the first argument is a flag whose value is the second.
 func takesNext(flags *flag.FlagSet, args []string) bool {
-	name, _, hasValue := strings.Cut(strings.TrimLeft(args[0], "-"), "=")
-	f := flags.Lookup(name)
-	if f == nil || hasValue || len(args) == 1 {
+	f := flags.Lookup(flagName(args[0]))
+	if f == nil || strings.Contains(args[0], "=") || len(args) == 1 {
 		return false
 	}
 	b, ok := f.Value.(interface{ IsBoolFlag() bool })
 	return !ok || !b.IsBoolFlag()
 }
 
+// flagName returns the name in -name, --name or --name=value.
+func flagName(arg string) string {
+	name, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(arg, "-"), "-"), "=")
+	return name
+}
+
 func flagError(flags *flag.FlagSet, arg string, err error) error {
 	see := fmt.Sprintf("see ration %s -h", flags.Name())
-	name, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+	name := flagName(arg)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		return err

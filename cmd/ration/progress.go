@@ -54,11 +54,6 @@ func (p *progress) count(ev ration.Event) {
 }
 
 func (p *progress) draw(ctx context.Context, w io.Writer, total int64) {
-	select {
-	case <-ctx.Done():
-		return
-	case <-time.After(progressAfter):
-	}
 	bar := progressbar.NewOptions64(total,
 		progressbar.OptionSetWriter(w),
 		progressbar.OptionSetDescription("simulating"),
@@ -66,6 +61,12 @@ func (p *progress) draw(ctx context.Context, w io.Writer, total int64) {
 		progressbar.OptionShowCount(),
 		progressbar.OptionSetPredictTime(true),
 	)
+	bar.StartWithoutRender() // the time left is reckoned from here
+	select {
+	case <-ctx.Done():
+		return
+	case <-time.After(progressAfter):
+	}
 	defer bar.Clear()
 	tick := time.NewTicker(progressEvery)
 	defer tick.Stop()

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -42,12 +43,7 @@ func anyCalls(r *rationsim.Report) bool { return r.Calls > 0 }
 
 // of returns the band, and false if no run has the number.
 func (q *quantity) of(b *rationsim.Bands) (rationsim.Band, bool) {
-	for _, r := range b.Reports {
-		if q.known(r) {
-			return q.band(b), true
-		}
-	}
-	return rationsim.Band{}, false
+	return q.band(b), slices.ContainsFunc(b.Reports, q.known)
 }
 
 // separates reports whether two bands do not overlap. A band that is not there

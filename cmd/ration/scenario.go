@@ -24,13 +24,19 @@ type comparison struct {
 	seed     *uint64 // nil when it does not say
 }
 
+// calls returns about how many calls there are to simulate, over some seeds.
+func (c *comparison) calls(seeds uint64) int64 {
+	each := c.scenario.Rate * c.scenario.Duration.Seconds()
+	return int64(each * float64(len(c.configs)) * float64(seeds))
+}
+
 // scenarioFile has the keys of a scenario file. docs/scenario.md and the help topic
 // of that name explain each of them.
 type scenarioFile struct {
 	Name       *string
 	Duration   *strict.Duration `in:"(0,)"`
 	Rate       *float64         `in:"(0,)"`
-	Seed       *uint64
+	Seed       *uint64          `in:"[0,9007199254740991]"`
 	Dependency *dependencySection
 	Policies   []policyfile.Policy
 }
@@ -104,6 +110,9 @@ func fileError(file string, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		text = "does not exist"
+		if _, _, ok := rationsim.Preset(file); ok {
+			text += "; for the preset of that name use --preset " + file
+		}
 	case errors.Is(err, syscall.EISDIR):
 		text = "is a directory; name a file"
 	case errors.As(err, &path):
@@ -116,23 +125,27 @@ func fileError(file string, err error) error {
 
 // require reports the keys without which there is nothing to simulate.
 func (f *scenarioFile) require(d *strict.Document) {
-	need := func(given bool, path, mend string) {
-		if !given && !d.Has(path) {
-			d.Problem(path, "is missing; %s", mend)
+	d.Need("duration", "say how long calls arrive, such as 5m")
+	d.Need("rate", "say how many calls arrive a second, such as 500")
+	dependency := f.Dependency
+	if dependency == nil || dependency.Latency == nil {
+		d.Need("dependency.latency", "say how fast it is, such as {p50: 20ms, p99: 200ms}")
+	} else {
+		d.Need("dependency.latency.p50", "say how long half of the attempts take at most")
+		d.Need("dependency.latency.p99", "say how long 99 of 100 attempts take at most")
+	}
+	if dependency != nil {
+		for i := range dependency.Brownouts {
+			at := strict.At("dependency.brownouts", i)
+			requireSpan(d, at)
+			d.Need(at+".slower", "say how many times slower, such as 8")
+		}
+		for i := range dependency.Outages {
+			requireSpan(d, strict.At("dependency.outages", i))
 		}
 	}
-	need(f.Duration != nil, "duration", "say how long calls arrive, such as 5m")
-	need(f.Rate != nil, "rate", "say how many calls arrive a second, such as 500")
-	if f.Dependency == nil || f.Dependency.Latency == nil {
-		need(false, "dependency.latency", "say how fast it is, such as {p50: 20ms, p99: 200ms}")
-	} else {
-		l := f.Dependency.Latency
-		need(l.P50 != nil, "dependency.latency.p50", "say how long half of the attempts take at most")
-		need(l.P99 != nil, "dependency.latency.p99", "say how long 99 of 100 attempts take at most")
-	}
-	f.requireSpans(d, need)
-	for i, p := range f.Policies {
-		need(p.Name != nil, strict.At("policies", i)+".name", "it heads the column of the table")
+	for i := range f.Policies {
+		d.Need(strict.At("policies", i)+".name", "it heads the column of the table")
 	}
 	if f.Policies != nil && len(f.Policies) == 0 {
 		d.Problem("policies", "is an empty list; name at least one, or leave the key out to compare "+
@@ -140,21 +153,9 @@ func (f *scenarioFile) require(d *strict.Document) {
 	}
 }
 
-func (f *scenarioFile) requireSpans(d *strict.Document, need func(given bool, path, mend string)) {
-	if f.Dependency == nil {
-		return
-	}
-	for i, b := range f.Dependency.Brownouts {
-		at := strict.At("dependency.brownouts", i)
-		need(b.From != nil, at+".from", "say when it begins, such as 30s")
-		need(b.For != nil, at+".for", "say how long it lasts, such as 1m")
-		need(b.Slower != nil, at+".slower", "say how many times slower, such as 8")
-	}
-	for i, o := range f.Dependency.Outages {
-		at := strict.At("dependency.outages", i)
-		need(o.From != nil, at+".from", "say when it begins, such as 30s")
-		need(o.For != nil, at+".for", "say how long it lasts, such as 1m")
-	}
+func requireSpan(d *strict.Document, at string) {
+	d.Need(at+".from", "say when it begins, such as 30s")
+	d.Need(at+".for", "say how long it lasts, such as 1m")
 }
 
 // check reports what keys say together.

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"flag"
 	"io"
-	"math"
 
+	"github.com/ration-go/ration"
 	"github.com/ration-go/ration/cmd/ration/internal/strict"
 	"github.com/ration-go/ration/rationsim"
 )
@@ -15,6 +15,10 @@ const (
 	defaultPreset = "trade"
 	defaultSeed   = 1
 	maxSeeds      = 10_000
+
+	// maxSeed is the largest number that every reader of JSON can hold, and leaves
+	// room for the seeds after it.
+	maxSeed = 1<<53 - 1
 )
 
 // simulate is the command of that name.
@@ -26,24 +30,45 @@ func simulate(ctx context.Context, args []string, std streams) error {
 	case err != nil:
 		return err
 	}
-	// A simulation and the standard input know nothing of contexts. The process is
-	// about to end when this one does, so what is left running is left behind.
-	done := make(chan error, 1)
-	var text []byte
-	go func() {
-		var err error
-		text, err = o.report(ctx, std)
-		done <- err
-	}()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case err := <-done:
-		if err != nil {
+	c, err := interruptible(ctx, func() (*comparison, error) { return o.comparison(std.in) })
+	if err != nil {
+		return err
+	}
+	bar := startProgress(ctx, std.err, isTerminal(std.err), c.calls(o.seeds.value))
+	r, err := interruptible(ctx, func() (*result, error) { return o.run(ctx, c, bar.count) })
+	bar.stop()
+	if err != nil {
+		return err
+	}
+	text := r.text()
+	if o.json {
+		if text, err = r.json(); err != nil {
 			return err
 		}
-		_, err = std.out.Write(text)
-		return err
+	}
+	_, err = std.out.Write(text)
+	return err
+}
+
+// interruptible runs work, and leaves it behind when the context ends first. A
+// simulation and the standard input know nothing of contexts, and the process is
+// about to end.
+func interruptible[T any](ctx context.Context, work func() (T, error)) (T, error) {
+	type answer struct {
+		value T
+		err   error
+	}
+	done := make(chan answer, 1)
+	go func() {
+		value, err := work()
+		done <- answer{value, err}
+	}()
+	select {
+	case a := <-done:
+		return a.value, a.err
+	case <-ctx.Done():
+		var none T
+		return none, ctx.Err()
 	}
 }
 
@@ -57,7 +82,7 @@ type simulateOptions struct {
 }
 
 func simulateFlags(args []string) (o simulateOptions, err error) {
-	o.seed = whole{value: defaultSeed, most: math.MaxUint64}
+	o.seed = whole{value: defaultSeed, most: maxSeed}
 	o.seeds = whole{value: 1, least: 1, most: maxSeeds}
 	flags := flag.NewFlagSet("simulate", flag.ContinueOnError)
 	flags.StringVar(&o.preset, "preset", "", "")
@@ -75,6 +100,8 @@ func simulateFlags(args []string) (o simulateOptions, err error) {
 		err = usage("takes one scenario, and got %q and %q", files[0], files[1])
 	case len(files) == 1 && given["preset"]:
 		err = usage("takes a preset or a scenario, and got both %q and %q", o.preset, files[0])
+	case len(files) == 1 && files[0] == "":
+		err = usage("takes a scenario, and its name is empty")
 	case len(files) == 1:
 		o.file = files[0]
 	case !given["preset"]:
@@ -85,7 +112,7 @@ func simulateFlags(args []string) (o simulateOptions, err error) {
 
 // comparison returns what the options ask for.
 func (o *simulateOptions) comparison(stdin io.Reader) (*comparison, error) {
-	if o.preset == "" && o.file != "" {
+	if o.file != "" {
 		return openScenario(o.file, stdin)
 	}
 	s, configs, ok := rationsim.Preset(o.preset)
@@ -96,32 +123,26 @@ func (o *simulateOptions) comparison(stdin io.Reader) (*comparison, error) {
 	return &comparison{scenario: s, configs: configs}, nil
 }
 
-// report runs everything and returns what to print.
-func (o *simulateOptions) report(ctx context.Context, std streams) ([]byte, error) {
-	c, err := o.comparison(std.in)
-	if err != nil {
-		return nil, err
-	}
-	r := result{scenario: c.scenario, configs: c.configs, seed: o.seed.value}
+// run simulates. Every event of every simulated call goes to the listener too.
+func (o *simulateOptions) run(
+	ctx context.Context, c *comparison, listen func(ration.Event),
+) (*result, error) {
+	r := &result{scenario: c.scenario, configs: c.configs, seed: o.seed.value}
 	if c.seed != nil && !o.seed.set {
 		r.seed = *c.seed
 	}
-	calls := c.scenario.Rate * c.scenario.Duration.Seconds()
-	total := calls * float64(len(c.configs)) * float64(o.seeds.value)
-	bar := startProgress(ctx, std.err, isTerminal(std.err), int64(total))
-	defer bar.stop()
 	for _, config := range c.configs {
-		config.Policy.OnEvent = bar.count
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		config.Policy.OnEvent = listen
 		bands, err := rationsim.RunSeeds(c.scenario, config, r.seed, int(o.seeds.value))
 		if err != nil {
 			return nil, err
 		}
 		r.bands = append(r.bands, bands)
 	}
-	if o.json {
-		return r.json()
-	}
-	return r.text(), nil
+	return r, nil
 }
 
 // A result is what was simulated, and what came of it: the bands of each policy, in

@@ -93,7 +93,15 @@ func (r *result) addNumbers(t *table) {
 	add("latency p99", ofCalls(func(run *rationsim.Report) string { return latency(run.Latency.P99) }))
 	add("latency max", ofCalls(func(run *rationsim.Report) string { return latency(run.Latency.Max) }))
 	if slices.ContainsFunc(r.configs, func(c rationsim.Config) bool { return hasBreaker(c.Policy) }) {
-		add("breaker opened", func(run *rationsim.Report) string { return count(run.BreakerOpens) })
+		var opened []string
+		for i, run := range runs {
+			cell := noNumber
+			if hasBreaker(r.configs[i].Policy) {
+				cell = count(run.BreakerOpens)
+			}
+			opened = append(opened, cell)
+		}
+		t.add("breaker opened", opened...)
 	}
 	if r.troubled() {
 		add("recovered after", func(run *rationsim.Report) string {
@@ -114,7 +122,7 @@ var failureReasons = []ration.StopReason{
 	ration.StopUnavailable,
 }
 
-// noNumber stands where there were no calls that a number could be about.
+// noNumber stands where there is nothing that a number could be about.
 const noNumber = "-"
 
 func ofCalls(cell func(*rationsim.Report) string) func(*rationsim.Report) string {

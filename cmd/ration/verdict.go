@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/ration-go/ration/rationsim"
@@ -12,11 +13,11 @@ import (
 // with the first.
 func (r *result) verdict() string {
 	first := r.bands[0]
-	switch {
-	case len(r.bands) == 1:
-		return "There is only one policy, so there is nothing to compare it with."
-	case !anyCalls(first.Reports[0]) && r.seeds() == 1:
+	if !slices.ContainsFunc(first.Reports, anyCalls) {
 		return "No call arrived, so there is nothing to compare."
+	}
+	if len(r.bands) == 1 {
+		return "There is only one policy, so there is nothing to compare it with."
 	}
 	var clauses []string
 	for _, b := range r.bands[1:] {
@@ -44,7 +45,7 @@ func (r *result) clause(first, b *rationsim.Bands) string {
 		text += fmt.Sprintf("raises the worst second from %s to %s", was, load)
 	}
 	share, wasShare := percent(b.Availability.Median), percent(first.Availability.Median)
-	points := math.Abs(b.Availability.Median-first.Availability.Median) * 100
+	points := points(first.Availability.Median, b.Availability.Median)
 	switch {
 	case share == wasShare:
 		text += fmt.Sprintf(" at the same availability of %s", share)
@@ -54,6 +55,12 @@ func (r *result) clause(first, b *rationsim.Bands) string {
 		text += fmt.Sprintf(" and gains %.2f points of availability (%s to %s)", points, wasShare, share)
 	}
 	return text + r.certainty(first, b)
+}
+
+// points returns the difference of two shares in percentage points, as a reader of
+// the two percentages computes it.
+func points(a, b float64) float64 {
+	return math.Abs(math.Round(a*1e4)-math.Round(b*1e4)) / 100
 }
 
 // certainty says whether the seeds agree.

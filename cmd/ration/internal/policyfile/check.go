@@ -54,12 +54,16 @@ func checkIdle(path string, v reflect.Value, problem report) {
 	}
 }
 
+// sectionSwitch returns the enabled of a section, and false for what is none.
 func sectionSwitch(v reflect.Value) (enabled *bool, ok bool) {
 	if v.Kind() != reflect.Struct {
 		return nil, false
 	}
-	enabled, ok = reflect.TypeAssert[*bool](v.FieldByName("Enabled"))
-	return enabled, ok
+	field := v.FieldByName("Enabled")
+	if !field.IsValid() {
+		return nil, false
+	}
+	return reflect.TypeAssert[*bool](field)
 }
 
 func (b *Breaker) check(problem report) {

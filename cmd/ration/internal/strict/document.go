@@ -67,7 +67,8 @@ func (e *Error) Line(i int) string {
 type Document struct {
 	file     string
 	root     *yaml.Node
-	lines    map[string]int // by path
+	lines    map[string]int  // by path
+	wrong    map[string]bool // paths with a problem
 	problems []Problem
 }
 
@@ -78,7 +79,7 @@ func Read(file string, r io.Reader) (*Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Document{file: file, lines: make(map[string]int)}
+	d := &Document{file: file, lines: make(map[string]int), wrong: make(map[string]bool)}
 	if p := unreadable(text); p != nil {
 		d.problems = append(d.problems, *p)
 		return nil, d.Err()
@@ -147,11 +148,23 @@ func (d *Document) Problem(path, format string, args ...any) {
 }
 
 func (d *Document) problem(line int, path, format string, args ...any) {
+	d.wrong[path] = true
 	d.problems = append(d.problems, Problem{line, path, fmt.Sprintf(format, args...)})
 }
 
-// Has reports whether the file has the key at path, whatever stands there.
-func (d *Document) Has(path string) bool { return d.lines[path] > 0 }
+// Need reports that the key at path is missing, unless it is there or what it belongs
+// in is not what it should be. The mend says what to write.
+func (d *Document) Need(path, mend string) {
+	if d.lines[path] > 0 {
+		return
+	}
+	for at := path; at != ""; {
+		if at = parent(at); d.wrong[at] {
+			return
+		}
+	}
+	d.Problem(path, "is missing; %s", mend)
+}
 
 // At returns the path of an item of the list at path.
 func At(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i) }

@@ -1,7 +1,6 @@
 package strict
 
 import (
-	"fmt"
 	"math"
 	"reflect"
 	"strconv"
@@ -105,7 +104,7 @@ func read(n *yaml.Node, v reflect.Value) (want string, ok bool) {
 	case reflect.Uint64:
 		n, err := strconv.ParseUint(text, 10, 64)
 		v.SetUint(n)
-		return "a whole number from 0 to 18446744073709551615", plain && err == nil
+		return "a whole number", plain && err == nil
 	case reflect.Float64:
 		x, ok := parseFloat(text)
 		v.SetFloat(x)
@@ -134,26 +133,26 @@ func parseFloat(text string) (float64, bool) {
 }
 
 func number(v reflect.Value) float64 {
-	if v.CanInt() {
+	switch {
+	case v.CanInt():
 		return float64(v.Int())
+	case v.CanUint():
+		return float64(v.Uint())
 	}
 	return v.Float()
 }
 
 // An interval bounds a number, each end inclusive or not.
 type interval struct {
-	text         string
 	least, most  float64
 	above, below bool // the ends are excluded
 }
 
-// parseRange reads the tag of a field, such as (0,1] or [1,).
+// parseRange reads the tag of a field, such as (0,1] or [1,). There is always a
+// lower end.
 func parseRange(text string) interval {
 	low, high, _ := strings.Cut(text[1:len(text)-1], ",")
-	r := interval{text, math.Inf(-1), math.Inf(1), text[0] == '(', text[len(text)-1] == ')'}
-	if low != "" {
-		r.least = mustFloat(low)
-	}
+	r := interval{mustFloat(low), math.Inf(1), text[0] == '(', text[len(text)-1] == ')'}
 	if high != "" {
 		r.most = mustFloat(high)
 	}
@@ -174,15 +173,17 @@ func (r interval) holds(x float64) bool {
 
 // String says which numbers these are, to follow "a number".
 func (r interval) String() string {
-	text := fmt.Sprintf(" from %v", r.least)
+	text := " from " + decimal(r.least)
 	if r.above {
-		text = fmt.Sprintf(" above %v", r.least)
+		text = " above " + decimal(r.least)
 	}
 	switch {
 	case math.IsInf(r.most, 0):
 		return text
 	case r.below:
-		return text + fmt.Sprintf(" and below %v", r.most)
+		return text + " and below " + decimal(r.most)
 	}
-	return text + fmt.Sprintf(" up to %v", r.most)
+	return text + " up to " + decimal(r.most)
 }
+
+func decimal(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }

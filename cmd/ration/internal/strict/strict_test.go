@@ -14,7 +14,7 @@ type thing struct {
 	Name     *string
 	Count    *int     `in:"[1,)"`
 	Ratio    *float64 `in:"(0,1]"`
-	Seed     *uint64
+	Seed     *uint64  `in:"[0,1e19]"`
 	On       *bool
 	Share    *Share    `in:"[0,1]"`
 	For      *Duration `in:"(0,)"`
@@ -213,7 +213,7 @@ func TestValues(t *testing.T) {
 	const (
 		noCount    = " is not a whole number from 1"
 		noRatio    = " is not a number above 0 up to 1"
-		noSeed     = " is not a whole number from 0 to 18446744073709551615"
+		noSeed     = " is not a whole number from 0 up to 10000000000000000000"
 		noShare    = " is not a share such as 0.1 or 10%, from 0 up to 1"
 		noDuration = " is not a duration such as 250ms, above 0"
 		noLimit    = " is not a duration above 0, such as 250ms, or none"
@@ -307,6 +307,31 @@ func TestProblemPath(t *testing.T) {
 	}
 }
 
+// TestNeed: a key is missing when it is not there, but not when it is wrong, and not
+// from what is itself wrong.
+func TestNeed(t *testing.T) {
+	d, err := Read("f", strings.NewReader("name: [x]\npart: {any: }\nparts:\n- 3\n- {}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var v thing
+	d.Decode(&v)
+	for _, path := range []string{"name", "part.any", "part.deepKey", "parts[0].any", "parts[1].any", "count"} {
+		d.Need(path, "add it")
+	}
+	want := []string{
+		"f:1: name: a list is not a text; put it in quotes",
+		"f:1: count: is missing; add it",
+		"f:2: part.any: has no value; give it one or remove the key",
+		"f:2: part.deepKey: is missing; add it",
+		"f:4: parts[0]: 3 is not a mapping with the keys deepKey, any",
+		"f:5: parts[1].any: is missing; add it",
+	}
+	if got := problems(t, d.Err()); !reflect.DeepEqual(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
 func TestReadError(t *testing.T) {
 	broken := errors.New("broken")
 	if _, err := Read("f", iotest.ErrReader(broken)); err != broken {
@@ -320,6 +345,7 @@ func TestMeant(t *testing.T) {
 		"atempts":            "did you mean attempts?",
 		"attempt-timeout":    "did you mean attemptTimeout?",
 		"Budgets":            "did you mean budget?",
+		"bugdet":             "did you mean budget?",
 		"bud":                "allowed are attempts, attemptTimeout, budget",
 		"":                   "allowed are attempts, attemptTimeout, budget",
 		"retries":            "allowed are attempts, attemptTimeout, budget",
