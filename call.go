@@ -64,6 +64,7 @@ type Call struct {
 	owed            bool // a token is withdrawn for a retry that has not started
 	boundByDeadline bool // until is the call's deadline
 	unknown         bool // no rule matched the last failure
+	untimed         bool // the attempt was not held to its bound
 
 	delay   time.Duration   // decided before the present attempt
 	bounded *attemptContext // of the attempt that run has under way; nil = the caller's own
@@ -233,7 +234,7 @@ func (c *Call) setBound(now instant) {
 
 // judge records the outcome of an attempt and decides what follows.
 func (c *Call) judge(now instant, o Outcome, u float64) {
-	c.verdict, c.last, c.unknown = o.Verdict, o.Err, o.unknown
+	c.verdict, c.last, c.unknown, c.untimed = o.Verdict, o.Err, o.unknown, o.Untimed
 	if o.ok() {
 		c.succeed(now)
 		return
@@ -277,7 +278,7 @@ func (c *Call) normalize(o Outcome) {
 // clock is asked beside the timer: a socket that was given the deadline fails at
 // the same moment, and often first.
 func (c *Call) deadlineMet(now instant, timedOut bool) bool {
-	return c.boundByDeadline &&
+	return c.boundByDeadline && !c.untimed &&
 		(timedOut || c.verdict.Kind == VerdictTransient && now >= c.deadline)
 }
 
@@ -302,7 +303,7 @@ func (c *Call) follow(now instant, unrepeatable bool, u float64) {
 // breaker it writes nothing that another core reads. That the caller may have
 // cancelled meanwhile is not asked: finished work is never thrown away.
 func (c *Call) succeed(now instant) {
-	if c.s.ceiling != nil || c.s.Backoff.Measured != nil {
+	if !c.untimed && (c.s.ceiling != nil || c.s.Backoff.Measured != nil) {
 		c.e.state.estimates().record(now, c.stripe, now.since(c.started))
 	}
 	c.record(now, nil)

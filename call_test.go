@@ -716,6 +716,60 @@ func TestCallKeepsItsPolicy(t *testing.T) {
 	expect(t, next.Decision(), "attempt 1 until 1s")
 }
 
+// An attempt that was not held to its bound says nothing about how long attempts
+// take: the ceiling stays what it was, nothing is called orphaned, and a failure
+// after the deadline is evidence like any other.
+func TestCallUntimed(t *testing.T) {
+	var heard recorder
+	e := ration.MustNew(ration.Policy{
+		OnEvent: heard.hear,
+		Breaker: &ration.BreakerSettings{ConsecutiveFailures: 1},
+	})
+	now := epoch
+	try := func(d time.Duration, o ration.Outcome) {
+		call := e.Begin(t.Context(), now)
+		now = now.Add(d)
+		call.Next(now, o, 0)
+	}
+	bound := func() time.Duration {
+		call := e.Begin(t.Context(), now)
+		defer call.Abandon(now)
+		return call.Decision().Until.Sub(now)
+	}
+	for range 30 {
+		try(40*ms, ok)
+	}
+	want := bound()
+	heard.take()
+	if want > time.Second {
+		t.Fatalf("the ceiling is %v", want)
+	}
+	untimed := ok
+	untimed.Untimed = true
+	for range 30 {
+		try(2*time.Second, untimed)
+	}
+	if got := bound(); got != want {
+		t.Errorf("the ceiling moved from %v to %v", want, got)
+	}
+	if orphans := only(heard.take(), ration.EventOrphanedWork); len(orphans) > 0 {
+		t.Errorf("%d orphans", len(orphans))
+	}
+
+	e = ration.MustNew(ration.Policy{
+		AttemptTimeout: ration.NoLimit,
+		Deadline:       time.Second,
+		Breaker:        &ration.BreakerSettings{ConsecutiveFailures: 1},
+	})
+	untimed = transient
+	untimed.Untimed = true
+	call := e.Once().Begin(t.Context(), epoch)
+	expect(t, call.Next(epoch.Add(time.Minute), untimed, 0), "stop, attempts_exhausted")
+	if s := e.Breaker(epoch.Add(time.Minute)).State; s != ration.BreakerOpen {
+		t.Errorf("breaker %v", s)
+	}
+}
+
 // Do runs the hooks; whoever drives a call by hand runs their own.
 func TestCallLeavesHooksToTheDriver(t *testing.T) {
 	e := ration.MustNew(ration.Policy{

@@ -55,6 +55,12 @@ type Outcome struct {
 	// is then transient, unless it was the call's deadline that passed.
 	TimedOut bool
 
+	// Untimed says that the attempt was not held to its Until and took its time
+	// for reasons of its own, as the first answer on a stream does. How long it
+	// took then enters no estimate and is not reported as orphaned work, and it
+	// has not met the call's deadline by ending after it.
+	Untimed bool
+
 	// Unrepeatable says that the attempt cannot be made again; see the function
 	// of that name.
 	Unrepeatable bool

@@ -19,7 +19,7 @@ func (c *Call) record(now instant, err error) {
 		return
 	}
 	c.emit(now, Event{Kind: EventAttempt, Verdict: c.verdict, Duration: duration, Err: err})
-	if c.until != never && now.since(c.until) >= orphanAge {
+	if c.until != never && !c.untimed && now.since(c.until) >= orphanAge {
 		c.emit(now, Event{Kind: EventOrphanedWork, Verdict: c.verdict, Duration: duration, Err: err})
 	}
 }
