@@ -13,10 +13,9 @@ import (
 const DefaultBodyLimit = 1 << 20
 
 // ErrBodyNotKept is matched, through errors.Is, by the last failure of a request
-// that could have been retried but for its body: it was larger than the limit, or
-// its length was unknown and the attempt ended before all of it was read. The
-// event [ration.EventNotRetried] carries it; the caller gets the response or the
-// error of the attempt itself.
+// that could have been retried but for its body: more of it was sent than the limit
+// allows to keep. The event [ration.EventNotRetried] carries it; the caller gets the
+// response or the error of the attempt itself.
 var ErrBodyNotKept = errors.New("rationhttp: request body is not kept for a retry")
 
 var errBodyGone = errors.New("rationhttp: read on the request body of an earlier attempt")
@@ -67,8 +66,8 @@ func (x *exchange) releaseBody(answered bool) {
 }
 
 // A keptBody keeps what is read of a body while it is sent, so that it can be sent
-// again. Nothing is read ahead: a body may be a pipe that is filled in answer to
-// the response.
+// again: first what was kept, then the rest from the source. Nothing is read ahead:
+// a body may be a pipe that is filled in answer to the response.
 //
 // Protocol. turn has room for one, who reads the source, so that a read which the
 // previous attempt began is waited for, with what it brings, and no lock is held
@@ -77,7 +76,6 @@ func (x *exchange) releaseBody(answered bool) {
 type keptBody struct {
 	src   io.ReadCloser
 	limit int64
-	known bool // the declared length is within the limit
 	turn  chan struct{}
 
 	mu       sync.Mutex
@@ -91,12 +89,7 @@ type keptBody struct {
 }
 
 func newKeptBody(req *http.Request, limit int64) *keptBody {
-	return &keptBody{
-		src:   req.Body,
-		limit: limit,
-		known: req.ContentLength > 0,
-		turn:  make(chan struct{}, 1),
-	}
+	return &keptBody{src: req.Body, limit: limit, turn: make(chan struct{}, 1)}
 }
 
 // next returns the body for another attempt.
@@ -120,15 +113,12 @@ func (k *keptBody) again() (io.ReadCloser, error) {
 	return k.next(), nil
 }
 
-// complete reports whether the next attempt would send the whole body: all of it
-// is here, or is known to fit, or nothing has been read yet.
+// complete reports whether the next attempt would send the whole body: all that was
+// read of it is here, and the rest, if any, is still to come from the source.
 func (k *keptBody) complete() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.lost {
-		return false
-	}
-	return k.end == io.EOF || k.end == nil && (k.known || k.total == 0)
+	return !k.lost && (k.end == nil || k.end == io.EOF)
 }
 
 // keep notes what a read of the source has brought.

@@ -58,7 +58,7 @@ func WithExecutor(e *ration.Executor) Option {
 // where the request has no GetBody. The default is [DefaultBodyLimit]; 0 keeps
 // none. Each request under way may take as much memory. A body whose declared
 // length is larger is sent once. One whose length is unknown is kept as far as it
-// was read, and sent again only if all of it was and fitted.
+// is sent, and sent again only if all that was sent is kept.
 func WithBodyLimit(bytes int64) Option {
 	if bytes < 0 {
 		return problem(fmt.Sprintf("WithBodyLimit: %d is negative", bytes))
