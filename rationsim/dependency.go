@@ -28,17 +28,21 @@ func newDependency(d Dependency, seed uint64) *dependency {
 	return x
 }
 
+// leastChance stands in for a random number of 0, whose normal quantile is
+// infinite. It is below all others, which are multiples of 2^-53.
+const leastChance = 0x1p-54
+
 // service returns how long attempt n of a call takes if its work begins at the
 // given time.
 func (d *dependency) service(call uint64, n int, at time.Duration) time.Duration {
 	u := d.latency.at(call, uint64(n))
-	took := exp(d.mu + float64(d.sigma*normal(max(u, 1e-18))))
+	took := exp(d.mu + float64(d.sigma*normal(max(u, leastChance))))
 	for _, b := range d.Brownouts {
 		if at >= b.From && at-b.From < b.For {
 			took *= b.Slower
 		}
 	}
-	return time.Duration(math.Round(min(took, float64(math.MaxInt64/4))))
+	return time.Duration(math.Round(min(took, farthest)))
 }
 
 // down reports whether an attempt that arrives at the given time fails at once.

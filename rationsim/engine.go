@@ -3,6 +3,7 @@ package rationsim
 import (
 	"context"
 	"errors"
+	"math"
 	"time"
 
 	"github.com/ration-go/ration"
@@ -12,10 +13,11 @@ import (
 // that a policy's own hooks may print.
 var epoch = time.Date(2000, time.January, 1, 0, 0, 0, 0, time.UTC)
 
-var (
-	errFailed   = errors.New("rationsim: the attempt failed")
-	errTimedOut = errors.New("rationsim: the attempt reached its bound")
-)
+// farthest is the longest that anything takes, in nanoseconds: a century and a
+// half, as a number that converts to a duration alike on every machine.
+const farthest = 1 << 62
+
+var errFailed = errors.New("rationsim: the attempt failed")
 
 // An engine runs one simulation. It is a queue of events and no goroutines: a
 // call that waits is an entry in the queue.
@@ -53,6 +55,15 @@ type attempt struct {
 // Run runs one simulation. The error tells every problem of the scenario or of
 // the policy. It is safe for concurrent use: runs share nothing.
 func Run(s Scenario, c Config, seed uint64) (*Report, error) {
+	e, err := newEngine(s, c.Policy, seed)
+	if err != nil {
+		return nil, err
+	}
+	e.run()
+	return e.tally.report(c.Name, seed), nil
+}
+
+func newEngine(s Scenario, p ration.Policy, seed uint64) (*engine, error) {
 	if err := s.Check(); err != nil {
 		return nil, err
 	}
@@ -64,16 +75,19 @@ func Run(s Scenario, c Config, seed uint64) (*Report, error) {
 	}
 	e.tally.init(s)
 	var err error
-	if e.executor, err = ration.New(e.policy(c.Policy)); err != nil {
-		return nil, err
-	}
+	e.executor, err = ration.New(e.policy(p))
+	return e, err
+}
+
+// run runs until nothing is left to happen. Every call ends: an attempt does,
+// and the policy allows a finite number of them.
+func (e *engine) run() {
 	e.schedule(e.gap(), event{kind: arrival})
 	for len(e.events) > 0 {
 		next := e.events.pop()
 		e.now = next.at
 		e.handle(next)
 	}
-	return e.tally.report(c.Name, seed), nil
 }
 
 // policy returns p with a bucket of its own and a listener that counts.
@@ -96,13 +110,13 @@ func (e *engine) policy(p ration.Policy) ration.Policy {
 // gap returns the time to the next arrival.
 func (e *engine) gap() time.Duration {
 	u := e.arrivals.at(e.calls, 0)
-	return time.Duration(float64(-log(1-u) / e.scenario.Rate * float64(time.Second)))
+	return time.Duration(min(-log(1-u)/e.scenario.Rate*float64(time.Second), farthest))
 }
 
 func (e *engine) schedule(after time.Duration, ev event) {
 	ev.at = e.now + after
-	if ev.at < e.now { // later than time goes
-		return
+	if ev.at < e.now {
+		ev.at = math.MaxInt64 // time goes no further
 	}
 	e.scheduled++
 	ev.order = e.scheduled
@@ -217,7 +231,7 @@ func (e *engine) timeOut(a *attempt) {
 	a.told = true
 	e.next(a.call, ration.Outcome{
 		Verdict:  ration.Verdict{Kind: ration.VerdictTransient},
-		Err:      errTimedOut,
+		Err:      context.DeadlineExceeded,
 		TimedOut: true,
 	})
 }

@@ -28,18 +28,40 @@ func unbounded() ration.Policy {
 	}
 }
 
+// patient waits for its one attempt as long as it takes.
+func patient() ration.Policy {
+	return ration.Policy{
+		Attempts: 1, AttemptTimeout: ration.NoLimit, Deadline: ration.NoLimit,
+	}
+}
+
+// run runs a simulation and checks that it conserves: what the calls say of
+// themselves, by their events, is what the dependency and the report say.
 func run(t *testing.T, s Scenario, p ration.Policy, seed uint64) *Report {
 	t.Helper()
+	attempts, ends := 0, 0
+	p.OnEvent = ration.Listeners(p.OnEvent, func(ev ration.Event) {
+		if ev.Kind == ration.EventAttempt {
+			attempts++
+		}
+		if ev.Terminal() {
+			ends++
+		}
+	})
 	r, err := Run(s, Config{Name: "test", Policy: p}, seed)
 	if err != nil {
 		t.Fatal(err)
 	}
 	conserves(t, r)
+	if attempts != r.Attempts || ends != r.Calls {
+		t.Errorf("calls report %d attempts and %d ends, the dependency %d attempts of %d calls",
+			attempts, ends, r.Attempts, r.Calls)
+	}
 	return r
 }
 
-// conserves checks what holds of every report: each call ended once, and what
-// the dependency received is what the calls sent.
+// conserves checks what holds of every report: each call ended once, and the
+// timeline holds all there was.
 func conserves(t *testing.T, r *Report) {
 	t.Helper()
 	var sum Second
@@ -193,18 +215,11 @@ func TestQueueAgainstItsClosedForm(t *testing.T) {
 			Queue:       1_000_000,
 		},
 	}
-	e := &engine{scenario: s, dependency: newDependency(s.Dependency, 1)}
-	e.arrivals, e.decisions = newStream(1, purposeArrival), newStream(1, purposeDecision)
-	e.tally.init(s)
-	e.executor = ration.MustNew(e.policy(ration.Policy{
-		Attempts: 1, AttemptTimeout: ration.NoLimit, Deadline: ration.NoLimit,
-	}))
-	e.schedule(e.gap(), event{kind: arrival})
-	for len(e.events) > 0 {
-		next := e.events.pop()
-		e.now = next.at
-		e.handle(next)
+	e, err := newEngine(s, patient(), 1)
+	if err != nil {
+		t.Fatal(err)
 	}
+	e.run()
 	var sum time.Duration
 	for _, l := range e.tally.latencies {
 		sum += l - work
@@ -213,6 +228,34 @@ func TestQueueAgainstItsClosedForm(t *testing.T) {
 	want := rho * work.Seconds() / (2 * (1 - rho))
 	if math.Abs(mean/want-1) > 0.05 {
 		t.Errorf("the mean wait is %v s, want %v s", mean, want)
+	}
+}
+
+// By Little's law the work in progress is the arrivals per second times the mean
+// work, which of a log-normal is exp(mu + sigma²/2).
+func TestOfferedLoad(t *testing.T) {
+	s := small()
+	s.Duration = 10 * time.Minute
+	e, err := newEngine(s, patient(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	busy, last := 0.0, time.Duration(0)
+	e.schedule(e.gap(), event{kind: arrival})
+	for len(e.events) > 0 {
+		next := e.events.pop()
+		busy += float64(e.dependency.busy) * (next.at - last).Seconds()
+		last, e.now = next.at, next.at
+		e.handle(next)
+	}
+	d := e.dependency
+	mean := time.Duration(math.Exp(d.mu + d.sigma*d.sigma/2))
+	want := s.Rate * mean.Seconds()
+	if got := busy / s.Duration.Seconds(); math.Abs(got/want-1) > 0.02 {
+		t.Errorf("%v attempts are worked on at a time, want %v", got, want)
+	}
+	if d.busy != 0 || d.queue.len() != 0 {
+		t.Errorf("%d attempts are left at work and %d in the queue", d.busy, d.queue.len())
 	}
 }
 
@@ -247,29 +290,88 @@ func TestBreakerOpens(t *testing.T) {
 	}
 }
 
+// The impairment ends at 10 s and the arrivals at 20 s.
 func TestRecovery(t *testing.T) {
-	second := func(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
-	for _, tt := range []struct {
-		name     string
-		failures []float64
-		want     time.Duration
-		ok       bool
+	const s = time.Second
+	type fates map[time.Duration]bool // whether the call that arrives then fails
+	for name, tt := range map[string]struct {
+		fates fates
+		want  time.Duration
+		ok    bool
 	}{
-		{name: "at once", want: 0, ok: true},
-		{name: "a straggler", failures: []float64{10.2}, want: second(0.2) + 1, ok: true},
-		{name: "two", failures: []float64{10.2, 11.1}, want: second(1.1) + 1, ok: true},
-		{name: "far apart", failures: []float64{10.2, 15}, want: second(0.2) + 1, ok: true},
-		{name: "a later fault", failures: []float64{15}, want: 0, ok: true},
-		{name: "never", failures: []float64{10, 10.9, 11.8, 12.7, 13.6, 14.5, 15.4, 16.3, 17.2,
-			18.1, 19.0, 19.5}},
+		"no calls":         {},
+		"at once":          {fates{10 * s: false}, 0, true},
+		"with a delay":     {fates{13 * s: false}, 3 * s, true},
+		"before it":        {fates{9 * s: false, 19*s + 1: false}, 0, false},
+		"a straggler":      {fates{10 * s: true, 11 * s: false, 12 * s: false}, s, true},
+		"within a second":  {fates{10 * s: false, 11*s - 1: true, 14 * s: false}, 4 * s, true},
+		"after a second":   {fates{10 * s: false, 11 * s: true}, 0, true},
+		"a later fault":    {fates{10 * s: false, 15 * s: true, 16 * s: false}, 0, true},
+		"failures alone":   {fates{10 * s: true, 15 * s: true}, 0, false},
+		"at the last":      {fates{10 * s: true, 19 * s: false}, 9 * s, true},
+		"too late to tell": {fates{10 * s: true, 19*s + 1: false}, 0, false},
 	} {
-		y := tally{end: second(20), impaired: second(10), hasImpaired: true}
-		for _, f := range tt.failures {
-			y.failures = append(y.failures, second(f))
+		t.Run(name, func(t *testing.T) {
+			var y tally
+			y.init(Scenario{Duration: 20 * s, Dependency: Dependency{Outages: []Outage{{0, 10 * s}}}})
+			for at, failed := range tt.fates {
+				why := ration.StopSucceeded
+				if failed {
+					why = ration.StopPermanent
+				}
+				y.ended(at, at, why)
+			}
+			if got, ok := y.recovery(); got != tt.want || ok != tt.ok {
+				t.Errorf("recovered after %v, %v, want %v, %v", got, ok, tt.want, tt.ok)
+			}
+		})
+	}
+}
+
+// A worst second must be a storm, and neither the luck of the arrivals nor the
+// fraction of a second at their end.
+func TestAmplification(t *testing.T) {
+	const s = time.Second
+	for name, tt := range map[string]struct {
+		rate     float64
+		end      time.Duration
+		timeline []Second
+		want     float64
+	}{
+		"even":            {10, 2 * s, []Second{{Offered: 10, Attempts: 10}, {Offered: 10, Attempts: 20}}, 2},
+		"busy":            {10, s, []Second{{Offered: 20, Attempts: 20}}, 1},
+		"quiet":           {10, s, []Second{{Offered: 2, Attempts: 11}}, 1.1},
+		"broken":          {10, s + 1, []Second{{}, {Offered: 1, Attempts: 5}}, 0.5},
+		"after arrivals":  {10, s, []Second{{Offered: 10, Attempts: 10}, {Attempts: 50}}, 1},
+		"seldom":          {0.1, s, []Second{{Offered: 0, Attempts: 1}}, 1},
+		"nothing arrives": {10, s, []Second{{}}, 0},
+	} {
+		y := tally{rate: tt.rate, end: tt.end, timeline: tt.timeline}
+		if got := y.amplification(); got != tt.want {
+			t.Errorf("%s: %v, want %v", name, got, tt.want)
 		}
-		if got, ok := y.recovery(); got != tt.want || ok != tt.ok {
-			t.Errorf("%s: recovered after %v, %v, want %v, %v", tt.name, got, ok, tt.want, tt.ok)
-		}
+	}
+	calm := small()
+	calm.Duration = 5*time.Minute + time.Second/20
+	if r := run(t, calm, ration.Policy{}, 1); r.Amplification > 1.005 {
+		t.Errorf("amplification %v without a failure", r.Amplification)
+	}
+}
+
+// Calls that outlast all clocks end all the same, and do not fill the timeline.
+func TestTimeGoesNoFurther(t *testing.T) {
+	s := Scenario{Duration: time.Second, Rate: 5, Dependency: Dependency{
+		Latency:   Latency{P50: longest, P99: longest},
+		Brownouts: []Brownout{{For: longest, Slower: maxSlower}},
+	}}
+	r := run(t, s, ration.Policy{
+		Deadline:       ration.NoLimit,
+		AttemptTimeout: 1 << 62,
+		Ceiling:        ration.NoCeiling,
+		Backoff:        ration.ConstantBackoff(1 << 62),
+	}, 1)
+	if r.Calls == 0 || len(r.Timeline) > 3602 {
+		t.Errorf("%d calls on a timeline of %d seconds", r.Calls, len(r.Timeline))
 	}
 }
 

@@ -121,7 +121,7 @@ func TestReportsOfAlmostNothing(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var y tally
-			y.init(small())
+			y.init(Scenario{Duration: time.Second, Rate: 1})
 			for _, l := range tt.latencies {
 				y.offered(0)
 				y.attempted(0)

@@ -15,11 +15,12 @@ type Scenario struct {
 	// Name is for reports.
 	Name string
 
-	// Duration is how long calls arrive. Those in flight at its end run out.
+	// Duration is how long calls arrive, a week at most. Those in flight at its
+	// end run out.
 	Duration time.Duration
 
-	// Rate is the average number of calls per second. They arrive at random,
-	// independently of each other and of how they fare.
+	// Rate is the average number of calls per second, above 0. They arrive at
+	// random, independently of each other and of how they fare.
 	Rate float64
 
 	// Dependency is what the calls need.
@@ -39,8 +40,9 @@ type Dependency struct {
 
 	// Concurrency is how many attempts are worked on at once; 0 = any number.
 	// Queue is how many more may wait, first come, first served; one more is
-	// shed at once. An attempt that its caller has given up is not cancelled:
-	// it keeps its place and is worked on to its end, as in most servers.
+	// shed at once, which is a transient failure like any other. An attempt that
+	// its caller has given up is not cancelled: it keeps its place and is worked
+	// on to its end, as in most servers.
 	Concurrency int
 	Queue       int
 }
@@ -62,8 +64,10 @@ type Outage struct {
 	From, For time.Duration // since the start, and how long
 }
 
-// Bounds that keep a mistyped scenario from filling the memory.
+// Bounds that keep a mistyped scenario from filling the memory, and its times
+// within what a time.Duration holds.
 const (
+	longest    = 7 * 24 * time.Hour
 	maxCalls   = 50_000_000
 	maxServers = 10_000_000
 	maxSlower  = 1e6
@@ -73,7 +77,7 @@ const (
 // none.
 func (s Scenario) Check() error {
 	var c checker
-	c.positive("Duration", s.Duration)
+	c.span("Duration", s.Duration)
 	if !(s.Rate > 0 && s.Rate < math.Inf(1)) {
 		c.add("Rate %v is not a finite number of calls per second above 0", s.Rate)
 	} else if s.Duration > 0 && s.Rate*s.Duration.Seconds() > maxCalls {
@@ -84,7 +88,8 @@ func (s Scenario) Check() error {
 }
 
 func (d Dependency) check(c *checker) {
-	c.positive("Dependency.Latency.P50", d.Latency.P50)
+	c.span("Dependency.Latency.P50", d.Latency.P50)
+	c.span("Dependency.Latency.P99", d.Latency.P99)
 	if d.Latency.P99 < d.Latency.P50 {
 		c.add("Dependency.Latency.P99 %v is below P50 %v", d.Latency.P99, d.Latency.P50)
 	}
@@ -93,13 +98,13 @@ func (d Dependency) check(c *checker) {
 	}
 	for i, b := range d.Brownouts {
 		field := fmt.Sprintf("Dependency.Brownouts[%d]", i)
-		c.span(field, b.From, b.For)
+		c.trouble(field, b.From, b.For)
 		if !(b.Slower >= 1 && b.Slower <= maxSlower) {
 			c.add("%s.Slower %v is outside [1, %v]", field, b.Slower, maxSlower)
 		}
 	}
 	for i, o := range d.Outages {
-		c.span(fmt.Sprintf("Dependency.Outages[%d]", i), o.From, o.For)
+		c.trouble(fmt.Sprintf("Dependency.Outages[%d]", i), o.From, o.For)
 	}
 	c.servers("Dependency.Concurrency", d.Concurrency)
 	c.servers("Dependency.Queue", d.Queue)
@@ -114,17 +119,19 @@ func (c *checker) add(format string, args ...any) {
 	c.problems = append(c.problems, fmt.Errorf("rationsim: "+format, args...))
 }
 
-func (c *checker) positive(field string, d time.Duration) {
+func (c *checker) span(field string, d time.Duration) {
 	if d <= 0 {
 		c.add("%s %v is not above 0", field, d)
+	} else if d > longest {
+		c.add("%s %v is above %v", field, d, longest)
 	}
 }
 
-func (c *checker) span(field string, from, length time.Duration) {
-	if from < 0 {
-		c.add("%s.From %v is negative", field, from)
+func (c *checker) trouble(field string, from, length time.Duration) {
+	if from < 0 || from > longest {
+		c.add("%s.From %v is outside [0, %v]", field, from, longest)
 	}
-	c.positive(field+".For", length)
+	c.span(field+".For", length)
 }
 
 func (c *checker) servers(field string, n int) {
