@@ -31,16 +31,17 @@ func (r *result) assumptions() [][2]string {
 		[2]string{"capacity", capacityAssumption(d)},
 		[2]string{"timeouts", timeoutAssumption(d)},
 		[2]string{"clients", "one process with one executor; nobody else uses the dependency"},
-		[2]string{"worst second", "the most attempts per call in any one second: attempts that begin " +
-			"in it, divided by calls that arrive in it"},
+		[2]string{"worst second", "the most attempts per call in any one second while calls arrive: " +
+			"attempts that begin in it, divided by calls that arrive in it or, where that is more, " +
+			"in a second on average"},
 		[2]string{"latencies", "of whole calls, failed ones too, with retries, waits and pauses"},
 	)
 	if r.measures() {
 		rows = append(rows, [2]string{"measured", "from what succeeded in the last five minutes"})
 	}
 	if len(d.Brownouts)+len(d.Outages) > 0 {
-		rows = append(rows, [2]string{"recovered", "from the end of the last trouble to the start " +
-			"of a second in which no arriving call fails"})
+		rows = append(rows, [2]string{"recovered", "from the end of the last trouble to the first " +
+			"arrival from which on, for a second, every arriving call succeeds"})
 	}
 	if r.seeds() > 1 {
 		rows = append(rows, [2]string{"apart", "two ranges over the seeds do not overlap, so that " +

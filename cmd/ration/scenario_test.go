@@ -333,6 +333,25 @@ func TestHelpScenario(t *testing.T) {
 	}
 }
 
+// TestDocumentedYAML: what docs/scenario.md shows as YAML can be read.
+func TestDocumentedYAML(t *testing.T) {
+	text, err := os.ReadFile("../../docs/scenario.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, m := range regexp.MustCompile("(?s)( *)```yaml\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
+		part := strings.ReplaceAll("\n"+m[2], "\n"+m[1], "\n")
+		if _, err := readScenario("docs", strings.NewReader(base+part)); err != nil {
+			t.Errorf("%v in%s", err, part)
+		}
+		n++
+	}
+	if n == 0 {
+		t.Error("there is none")
+	}
+}
+
 // FuzzScenario: whatever the file, it is either refused with problems on its lines or
 // it is one that the simulator takes.
 func FuzzScenario(f *testing.F) {
