@@ -151,13 +151,13 @@ func isContextError(err error) bool {
 // last failure, or the end of its pause, was a timeout makes it no timeout of
 // ours: what an inner layer was refused is not tried again.
 func isRefusal(err error) bool {
-	var e *Error
-	return errors.As(err, &e) && (e.Reason == StopBudgetExhausted || e.Reason == StopUnavailable)
+	e, ok := find[*Error](err)
+	return ok && (e.Reason == StopBudgetExhausted || e.Reason == StopUnavailable)
 }
 
 func isUnrepeatable(err error) bool {
-	var u *unrepeatable
-	return errors.As(err, &u)
+	_, ok := find[*unrepeatable](err)
+	return ok
 }
 
 // random draws the number that a decision on o needs; a success needs none.
