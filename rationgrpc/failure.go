@@ -14,11 +14,6 @@ import (
 	"github.com/ration-go/ration"
 )
 
-// timeoutSlack is how close to the attempt's deadline a DeadlineExceeded counts
-// as the attempt's own. The server has the same deadline, less the time that the
-// request took to arrive, and may be the first to notice.
-const timeoutSlack = 50 * time.Millisecond
-
 // A failure is a failed attempt on its way through the executor. It keeps the
 // error as gRPC gave it, for the caller.
 type failure struct {
@@ -33,19 +28,23 @@ func (f *failure) Unwrap() error { return f.err }
 // the error of package context.
 func (f *failure) Is(target error) bool { return f.own && target == context.DeadlineExceeded }
 
-// judge turns the error of an attempt into one that carries its verdict. An
-// error that is no status comes from some other interceptor and is left to the
-// policy's classifier, as are all errors when the policy brings one.
-func (c *config) judge(ctx context.Context, err error, trailer metadata.MD) error {
+// judge turns the error of an attempt that ctx bounded into one that carries its
+// verdict. value is what a policy's Classify sees beside the error. An error that
+// is no status comes from some other interceptor, and is left to the executor's
+// own rules.
+func (c *config) judge(ctx context.Context, value any, err error, trailer metadata.MD) error {
+	if err == nil {
+		return nil
+	}
 	s, ok := status.FromError(err)
-	if err == nil || !ok {
+	if !ok {
 		return err
 	}
 	said := readPushback(trailer, s)
-	f := &failure{err: err, own: s.Code() == codes.DeadlineExceeded && expiring(ctx)}
+	f := &failure{err: err, own: s.Code() == codes.DeadlineExceeded && expired(ctx)}
 	var judged error = f
-	if c.executor.Policy().Classify == nil {
-		judged = ration.Mark(f, ration.Verdict{Kind: c.kind(s.Code(), f.own), RetryAfter: said.after})
+	if !speaks(err) {
+		judged = ration.Mark(f, c.verdict(value, f, s.Code(), said.after))
 	}
 	if said.forbidden {
 		// Whoever retries us would only make us ask the same server again.
@@ -55,9 +54,30 @@ func (c *config) judge(ctx context.Context, err error, trailer metadata.MD) erro
 	return judged
 }
 
-func (c *config) kind(code codes.Code, own bool) ration.VerdictKind {
+// verdict judges a status. The policy's own classifier sees the verdict on the
+// code as a mark, so that one which changes a few ends with
+// [ration.DefaultClassifier]; the wait that a server asked for is not its affair,
+// unless it has one of its own.
+func (c *config) verdict(
+	value any, f *failure, code codes.Code, after time.Duration,
+) ration.Verdict {
+	v := ration.Verdict{Kind: c.kind(code), RetryAfter: after}
+	if f.own {
+		v.Kind = ration.VerdictTransient
+		return v
+	}
+	if classify := c.executor.Policy().Classify; classify != nil {
+		v = classify(value, ration.Mark(f, v))
+	}
+	if v.RetryAfter <= 0 {
+		v.RetryAfter = after
+	}
+	return v
+}
+
+func (c *config) kind(code codes.Code) ration.VerdictKind {
 	switch {
-	case c.transient[code], code == codes.Unavailable, own:
+	case c.transient[code], code == codes.Unavailable:
 		return ration.VerdictTransient
 	case code == codes.ResourceExhausted:
 		return ration.VerdictThrottled
@@ -65,34 +85,58 @@ func (c *config) kind(code codes.Code, own bool) ration.VerdictKind {
 	return ration.VerdictPermanent
 }
 
-func expiring(ctx context.Context) bool {
+// speaks reports whether err says itself what it is: an interceptor that runs
+// within the attempt has marked it, or it is the refusal of an executor in there,
+// which is not to be tried again whatever the code. These two classifiers agree on
+// such an error. On a plain status they differ, since one of them retries what it
+// does not know.
+func speaks(err error) bool {
+	return ration.RetryAny(nil, err) == ration.DefaultClassifier(nil, err)
+}
+
+// deadlineSlack is how long before the attempt's deadline a DeadlineExceeded
+// counts as the attempt's own. The server was given what was left of it when the
+// request went out, in whole units of some size, and may be the first to notice.
+const deadlineSlack = 5 * time.Millisecond
+
+// expired reports whether the deadline of ctx has passed. One that is about to is
+// waited for, so that the server and the clock here tell one story: who set the
+// deadline, the policy or the caller, can only be seen once it has passed.
+func expired(ctx context.Context) bool {
 	deadline, ok := ctx.Deadline()
-	return ok && time.Until(deadline) <= timeoutSlack
+	if !ok || time.Until(deadline) > deadlineSlack {
+		return false
+	}
+	<-ctx.Done()
+	return errors.Is(ctx.Err(), context.DeadlineExceeded)
 }
 
 // final returns what the caller sees: the status as gRPC gave it, or the stop
-// that the executor decided, readable as a status too.
+// that the executor decided, readable as a status too. It does not look for a
+// stop inside err, where one of an inner call may be.
 func final(err error) error {
-	var (
-		stop *ration.Error
-		f    *failure
-	)
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &stop):
-		return &stopped{stop}
-	case errors.As(err, &f) && !errors.Is(err, ration.ErrAttemptTimeout):
-		return f.err
+	if stop, ok := err.(*ration.Error); ok { //nolint:errorlint // see above
+		return &stopped{stop, stop}
 	}
-	return err
+	var f *failure
+	if !errors.As(err, &f) {
+		return err
+	}
+	timedOut := errors.Is(err, ration.ErrAttemptTimeout)
+	if timedOut && !errors.Is(f.err, ration.ErrAttemptTimeout) {
+		return err // the executor has added it
+	}
+	return f.err
 }
 
-// stopped gives a [ration.Error] a status, for code that reads only those.
-type stopped struct{ stop *ration.Error }
+// stopped gives an error that is or wraps a [ration.Error] the status of that, for
+// code that reads only those.
+type stopped struct {
+	error
+	stop *ration.Error
+}
 
-func (s *stopped) Error() string { return s.stop.Error() }
-func (s *stopped) Unwrap() error { return s.stop }
+func (s *stopped) Unwrap() error { return s.error }
 
 // GRPCStatus is what status.FromError reads. A refusal passes on the code of the
 // failure that would have been retried, and when to come back.
@@ -109,6 +153,8 @@ func (s *stopped) GRPCStatus() *status.Status {
 	return hinted
 }
 
+// code is Unavailable for a refusal without a failure to speak of, and for one
+// after attempts that timed out: the caller's deadline has not passed.
 func (s *stopped) code() codes.Code {
 	switch s.stop.Reason {
 	case ration.StopCanceled:
@@ -116,8 +162,9 @@ func (s *stopped) code() codes.Code {
 	case ration.StopDeadlineExceeded:
 		return codes.DeadlineExceeded
 	}
-	if last, ok := status.FromError(s.stop.Last); ok && s.stop.Last != nil {
-		return last.Code()
+	last, ok := status.FromError(s.stop.Last)
+	if !ok || last.Code() == codes.OK || last.Code() == codes.DeadlineExceeded {
+		return codes.Unavailable
 	}
-	return codes.Unavailable
+	return last.Code()
 }

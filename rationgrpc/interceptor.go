@@ -2,9 +2,11 @@ package rationgrpc
 
 import (
 	"context"
+	"errors"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
 
 	"github.com/ration-go/ration"
 )
@@ -16,30 +18,36 @@ import (
 type Interceptor struct{ config }
 
 // New returns an interceptor for p. A policy without breaker settings gets a
-// default breaker for each service; [ration.NoBreaker] turns it off. A policy's
-// Classify replaces the reading of status codes described in the package
-// comment. The error is a [*ration.ConfigError].
+// default breaker for each service; [ration.NoBreaker] is how to have none. A
+// policy's Classify is asked after the status codes, as the package comment
+// says. The error lists everything that is wrong with the policy, as a
+// [*ration.ConfigError], and with the options.
 func New(p ration.Policy, opts ...Option) (*Interceptor, error) {
 	i := &Interceptor{newConfig(opts)}
-	if i.executor != nil {
-		return i, nil
+	errs := i.problems
+	if i.executor == nil {
+		if p.Breaker == nil {
+			p.Breaker = &ration.BreakerSettings{}
+		}
+		var err error
+		if i.executor, err = ration.New(p); err != nil {
+			errs = append(errs, err)
+		}
 	}
-	if p.Breaker == nil {
-		p.Breaker = &ration.BreakerSettings{}
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
 	}
-	e, err := ration.New(p)
-	if err != nil {
-		return nil, err
-	}
-	i.executor = e
 	return i, nil
 }
 
-// Executor returns the executor behind i. Its Keys are the services called.
+// Executor returns the executor behind i, the place to change the policy while
+// it runs. Its Keys are the services called. The breaker that [New] adds is part
+// of its Policy: start from that, and nothing is lost.
 func (i *Interceptor) Executor() *ration.Executor { return i.executor }
 
-// DialOptions returns what grpc.NewClient needs. The interceptors are chained
-// after any given before them, and see what those let through.
+// DialOptions returns what [grpc.NewClient] needs. The interceptors are chained
+// after any given before them, and see what those let through; those given after
+// them run within each attempt.
 func (i *Interceptor) DialOptions() []grpc.DialOption {
 	return []grpc.DialOption{
 		grpc.WithChainUnaryInterceptor(i.Unary()),
@@ -47,38 +55,99 @@ func (i *Interceptor) DialOptions() []grpc.DialOption {
 	}
 }
 
-// Unary returns the interceptor for unary calls.
+// Unary returns the interceptor for unary calls. It is safe for concurrent use.
 func (i *Interceptor) Unary() grpc.UnaryClientInterceptor {
 	return func(
 		ctx context.Context, method string, req, reply any, conn *grpc.ClientConn,
 		invoke grpc.UnaryInvoker, opts ...grpc.CallOption,
 	) error {
-		ctx = nested(ctx)
-		e, m := i.begin(ctx, method)
-		n := 0
-		err := e.Run(ctx, func(ctx context.Context) error {
-			n++
-			var trailer metadata.MD
-			err := invoke(m.outgoing(ctx, n), method, req, reply, conn,
-				append(opts[:len(opts):len(opts)], grpc.Trailer(&trailer))...)
-			return i.judge(ctx, err, trailer)
-		})
+		c := &unaryCall{
+			method: method, req: req, reply: reply, conn: conn, invoke: invoke,
+		}
+		c.call = i.begin(ctx, method, true)
+		c.opts = append(append(c.fewOpts[:0], opts...), grpc.Trailer(&c.trailer))
+		_, err := ration.Do(c.ctx, c.executor, c.attempt)
 		return final(err)
 	}
 }
 
-// begin returns the executor for one call, and what the call tells its server.
-func (i *Interceptor) begin(ctx context.Context, method string) (*ration.Executor, marks) {
-	e := i.executor
+// A unaryCall is one call on its way through the executor.
+type unaryCall struct {
+	call
+	method     string
+	req, reply any
+	conn       *grpc.ClientConn
+	invoke     grpc.UnaryInvoker
+
+	trailer metadata.MD        // of the latest attempt
+	fewOpts [4]grpc.CallOption // the room for most calls' options, ours included
+}
+
+// attempt makes one attempt. The reply is its value, for a policy whose Classify
+// looks into answers.
+func (c *unaryCall) attempt(ctx context.Context) (any, error) {
+	out := c.next(ctx)
+	err := c.invoke(out, c.method, c.req, c.reply, c.conn, c.opts...)
+	return c.reply, c.i.judge(ctx, c.reply, err, c.trailer)
+}
+
+// A call is what all attempts of one call have in common. It belongs to the
+// goroutine that makes them.
+type call struct {
+	i        *Interceptor
+	executor *ration.Executor
+	ctx      context.Context // the caller's
+	marks    marks
+	opts     []grpc.CallOption
+	n        int // attempts begun
+}
+
+// begin decides everything that holds for all attempts of a call. repeats says
+// whether there can be more than one.
+func (i *Interceptor) begin(ctx context.Context, method string, repeats bool) call {
+	c := call{i: i, executor: i.executor, ctx: ctx}
 	if key := i.scope(method); key != "" {
-		e = e.For(key)
+		c.executor = c.executor.For(key)
 	}
-	m := marks{retrying: i.executor.Policy().Attempts > 1}
-	if isSingleShot(ctx) || !i.repeatable(method) {
-		e, m.retrying = e.Once(), false
+	repeats = repeats && !i.single && !isSingleShot(ctx) && i.repeatable(method)
+	if !repeats {
+		c.executor = c.executor.Once()
 	}
+	c.marks.retrying = repeats && i.executor.Policy().Attempts > 1
 	if i.criticality {
-		m.criticality = ration.CriticalityOf(ctx).String()
+		c.marks.criticality = ration.CriticalityOf(ctx).String()
 	}
-	return e, m
+	if c.marks.none() {
+		return c
+	}
+	c.marks.carried, _ = metadata.FromOutgoingContext(ctx)
+	if c.marks.retrying && marked(c.marks.carried) && !ration.IsNestedRetry(ctx) {
+		c.ctx = ration.WithNestedRetry(ctx) // a proxy hands on what it was sent
+	}
+	return c
+}
+
+// next begins an attempt that ctx bounds, and returns the context for it.
+func (c *call) next(ctx context.Context) context.Context {
+	c.n++
+	if c.n > 1 {
+		forget(c.opts)
+	}
+	return c.marks.outgoing(ctx, c.n)
+}
+
+// forget clears what an earlier attempt has left with the caller. gRPC fills
+// these in only when an attempt got as far as having a stream, and the caller is
+// to see the last attempt or nothing.
+func forget(opts []grpc.CallOption) {
+	for _, o := range opts {
+		switch o := o.(type) {
+		case grpc.HeaderCallOption:
+			*o.HeaderAddr = nil
+		case grpc.TrailerCallOption:
+			*o.TrailerAddr = nil
+		case grpc.PeerCallOption:
+			*o.PeerAddr = peer.Peer{}
+		}
+	}
 }

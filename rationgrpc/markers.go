@@ -5,8 +5,6 @@ import (
 	"strconv"
 
 	"google.golang.org/grpc/metadata"
-
-	"github.com/ration-go/ration"
 )
 
 // The metadata that this package sends and reads.
@@ -25,45 +23,47 @@ const (
 // marks are what one call tells its server.
 type marks struct {
 	retrying    bool
-	criticality string // "" = not sent
+	criticality string      // "" = not sent
+	carried     metadata.MD // a copy of what the caller's context carries; nil = nothing
 }
+
+func (m *marks) none() bool { return !m.retrying && m.criticality == "" }
+
+// retryingOnly is what most calls send. Metadata in a context is never changed,
+// so that all of them can share it.
+var retryingOnly = metadata.MD{RetryingKey: {"1"}}
 
 // outgoing returns the context of attempt n, from 1. The keys are set and not
 // added: the caller's context may carry some from the call that it serves.
-func (m marks) outgoing(ctx context.Context, n int) context.Context {
-	if !m.retrying && m.criticality == "" {
+func (m *marks) outgoing(ctx context.Context, n int) context.Context {
+	switch {
+	case m.none():
 		return ctx
+	case n == 1 && m.carried == nil && m.criticality == "":
+		return metadata.NewOutgoingContext(ctx, retryingOnly)
 	}
-	md, ok := metadata.FromOutgoingContext(ctx)
-	if !ok {
-		md = metadata.MD{}
-	}
-	if m.retrying {
-		md.Set(RetryingKey, "1")
-	}
-	if n > 1 {
-		md.Set(PreviousAttemptsKey, strconv.Itoa(n-1))
+	md := m.carried
+	if n > 1 || md == nil { // else the copy that we have serves
+		md = md.Copy()
 	}
 	if m.criticality != "" {
 		md.Set(CriticalityKey, m.criticality)
+	}
+	if m.retrying {
+		md.Set(RetryingKey, "1")
+		md.Delete(PreviousAttemptsKey)
+	}
+	if n > 1 {
+		md.Set(PreviousAttemptsKey, strconv.Itoa(n-1))
 	}
 	return metadata.NewOutgoingContext(ctx, md)
 }
 
 // marked reports whether metadata carries the retry marker: exactly one "1".
-func marked(md metadata.MD) bool {
-	values := md.Get(RetryingKey)
-	return len(values) == 1 && values[0] == "1"
-}
+// Anything else is not ours, and a value that means "no" must not read as "yes".
+func marked(md metadata.MD) bool { return isMarker(md[RetryingKey]) }
 
-// nested marks a context whose outgoing metadata already carries the marker: a
-// proxy hands on what it was sent.
-func nested(ctx context.Context) context.Context {
-	if md, ok := metadata.FromOutgoingContext(ctx); ok && marked(md) {
-		return ration.WithNestedRetry(ctx)
-	}
-	return ctx
-}
+func isMarker(values []string) bool { return len(values) == 1 && values[0] == "1" }
 
 type singleShotKey struct{}
 

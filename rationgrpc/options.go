@@ -1,6 +1,7 @@
 package rationgrpc
 
 import (
+	"errors"
 	"strings"
 
 	"google.golang.org/grpc/codes"
@@ -13,10 +14,12 @@ type Option interface{ apply(*config) }
 
 type config struct {
 	executor    *ration.Executor
+	single      bool // the executor makes one attempt, as one from Once does
 	scope       func(method string) string
 	repeatable  func(method string) bool
 	transient   map[codes.Code]bool
 	criticality bool
+	problems    []error
 }
 
 type option func(*config)
@@ -44,9 +47,17 @@ func service(method string) string {
 
 // WithExecutor runs calls on an existing executor, whose policy then stands in
 // for the one given to [New]. It adds no breaker that the policy does not have.
-// It is how a policy is shared with other code, or changed while it runs.
+// It is how a policy is shared with other code, or changed while it runs. State
+// is kept for each service all the same; [WithScope] with nil shares that too.
 func WithExecutor(e *ration.Executor) Option {
-	return option(func(c *config) { c.executor = e })
+	return option(func(c *config) {
+		if e == nil {
+			c.problems = append(c.problems, errors.New("rationgrpc: WithExecutor: no executor"))
+			return
+		}
+		// The executors of its keys would not know that e makes one attempt.
+		c.executor, c.single = e, e.Once() == e
+	})
 }
 
 // WithScope keeps state for each value of key(method) instead of for each
@@ -60,9 +71,10 @@ func WithScope(key func(method string) string) Option {
 	})
 }
 
-// WithRepeatable says which methods may be retried, by full name. The default is
-// all of them: gRPC has no method that says of itself that it must not be
-// repeated. One call is exempted with [SingleShot].
+// WithRepeatable says which methods may be retried, by full name such as
+// "/package.Service/Method". The default, and what nil means, is all of them: gRPC
+// has no method that says of itself that it must not be repeated. One call is
+// exempted with [SingleShot].
 func WithRepeatable(repeatable func(method string) bool) Option {
 	return option(func(c *config) {
 		if repeatable != nil {
@@ -72,7 +84,8 @@ func WithRepeatable(repeatable func(method string) bool) Option {
 }
 
 // WithTransientCodes adds status codes to those that are transient. The usual
-// candidate is Aborted, when the server means "run the transaction again".
+// candidate is Aborted, when the server means "run the transaction again";
+// DeadlineExceeded is one too, for a server that has deadlines of its own.
 func WithTransientCodes(transient ...codes.Code) Option {
 	return option(func(c *config) {
 		if c.transient == nil {

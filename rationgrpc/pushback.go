@@ -29,7 +29,7 @@ func readPushback(trailer metadata.MD, s *status.Status) pushback {
 	case 0:
 		return pushback{after: retryInfo(s)}
 	case 1:
-		ms, err := strconv.Atoi(values[0])
+		ms, err := strconv.ParseInt(values[0], 10, 64)
 		if err != nil || ms < 0 {
 			return pushback{forbidden: true}
 		}
@@ -40,8 +40,8 @@ func readPushback(trailer metadata.MD, s *status.Status) pushback {
 
 // milliseconds is saturated. Zero means at once, which a hint of zero does not:
 // there it means that nothing was said. Here the server did say it.
-func milliseconds(ms int) time.Duration {
-	if ms > math.MaxInt64/int(time.Millisecond) {
+func milliseconds(ms int64) time.Duration {
+	if ms > math.MaxInt64/int64(time.Millisecond) {
 		return math.MaxInt64
 	}
 	return max(time.Duration(ms)*time.Millisecond, 1)

@@ -37,11 +37,14 @@ func IgnoreCriticality() ServerOption {
 	return serverOption(func(c *serverConfig) { c.criticalityOff = true })
 }
 
-// ServerOptions returns the options for grpc.NewServer that publish what callers
+// ServerOptions returns the options for [grpc.NewServer] that publish what callers
 // say: the retry marker, so that calls made while serving report nested retries,
-// and the criticality. Deadlines gRPC carries by itself. An [*ration.Error] that
-// a handler returns becomes a status. Interceptors given before these run around
-// them.
+// and the criticality, where CriticalPlus becomes Critical. Deadlines gRPC carries
+// by itself. What cannot be read counts as not said. A [*ration.Error] that a
+// handler returns becomes a status: Canceled or DeadlineExceeded if that is how
+// the call ended, and otherwise the code of the failure that was not retried, with
+// a google.rpc.RetryInfo if it is known when to come back. Interceptors given
+// before these run around them.
 func ServerOptions(opts ...ServerOption) []grpc.ServerOption {
 	c := &serverConfig{}
 	for _, o := range opts {
@@ -89,19 +92,18 @@ func (s *inboundStream) Context() context.Context { return s.ctx }
 // inbound publishes what the caller said. The GiveUp is nil unless the caller
 // retries and loops are to be broken.
 func (c *serverConfig) inbound(ctx context.Context) (context.Context, *ration.GiveUp) {
-	md, ok := metadata.FromIncomingContext(ctx)
-	if !ok {
-		return ctx, nil
-	}
 	var gaveUp *ration.GiveUp
-	if marked(md) {
+	if isMarker(metadata.ValueFromIncomingContext(ctx, RetryingKey)) {
 		ctx = ration.WithNestedRetry(ctx)
 		if c.breakLoops {
 			gaveUp = &ration.GiveUp{}
 			ctx = ration.WithGiveUp(ctx, gaveUp)
 		}
 	}
-	if names := md.Get(CriticalityKey); len(names) == 1 && !c.criticalityOff {
+	if c.criticalityOff {
+		return ctx, gaveUp
+	}
+	if names := metadata.ValueFromIncomingContext(ctx, CriticalityKey); len(names) == 1 {
 		if level, ok := ration.ParseCriticality(names[0]); ok {
 			// Nobody outside promotes itself past what waits here.
 			ctx = ration.WithCriticality(ctx, min(level, ration.Critical))
@@ -110,12 +112,17 @@ func (c *serverConfig) inbound(ctx context.Context) (context.Context, *ration.Gi
 	return ctx, gaveUp
 }
 
-// outbound gives an [*ration.Error] a status, unless whoever returned it has.
+// outbound gives an [*ration.Error] a status, also within an error that wraps it,
+// unless whoever returned it has. The status of the last failure would be found
+// in there, and is not how the call ended.
 func outbound(err error) error {
-	var stop *ration.Error
+	var (
+		done *stopped
+		stop *ration.Error
+	)
 	_, isStatus := err.(interface{ GRPCStatus() *status.Status }) //nolint:errorlint // the outermost
-	if !isStatus && errors.As(err, &stop) {
-		return &stopped{stop}
+	if isStatus || errors.As(err, &done) || !errors.As(err, &stop) {
+		return err
 	}
-	return err
+	return &stopped{err, stop}
 }

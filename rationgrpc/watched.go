@@ -4,95 +4,127 @@ import (
 	"context"
 	"errors"
 	"io"
-	"sync"
+	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
 
 	"github.com/ration-go/ration"
 )
 
 // A watchedStream is a client or bidirectional stream. It is never made again,
 // because what was sent is gone; but the breaker admits it, and its first answer
-// is the outcome that breaker, budget and estimates hear of. No timer bounds it.
+// is the outcome that breaker and budget hear of. No timer bounds it, and how
+// long it took is its own affair.
 //
 // The call is driven by hand: the attempt begins in one method and ends in
-// another, on whichever goroutine receives.
+// another, on whichever goroutine is the first to learn of the outcome. That one
+// sets told and has the call to itself, so that the policy's hooks run under no
+// lock.
 type watchedStream struct {
 	grpc.ClientStream
-	i      *Interceptor
-	ctx    context.Context
-	forget func() bool
-
-	mu   sync.Mutex
-	call ration.Call
+	call
+	decision ration.Call
+	told     atomic.Bool
+	forget   func() bool
 }
 
-// watch opens such a stream, if the breaker lets it.
-func (i *Interceptor) watch(
-	ctx context.Context, e *ration.Executor,
-	dial func(context.Context, int) (grpc.ClientStream, error),
+// watch opens such a stream, if the breaker and the policy's hooks let it.
+func watch(
+	c call, open func(context.Context) (grpc.ClientStream, error),
 ) (grpc.ClientStream, error) {
-	w := &watchedStream{i: i, ctx: ctx, call: e.Begin(ctx, time.Now())}
-	if d := w.call.Decision(); d.Action != ration.ActAttempt {
+	w := &watchedStream{call: c, decision: c.executor.Begin(c.ctx, time.Now())}
+	defer func() {
+		if w.ClientStream == nil && !w.told.Swap(true) { // a hook failed, or panicked
+			w.decision.Abandon(time.Now())
+		}
+	}()
+	if d := w.decision.Decision(); d.Action != ration.ActAttempt {
+		w.told.Store(true)
 		return nil, final(w.refused(d))
 	}
-	stream, err := dial(ctx, 1)
+	p := w.i.executor.Policy()
+	if p.BeforeAttempt != nil {
+		if err := p.BeforeAttempt(w.ctx, 1); err != nil {
+			return nil, err
+		}
+	}
+	if p.Admit != nil {
+		if err := p.Admit(w.ctx); err != nil {
+			w.tell(nil, err, nil)
+			return nil, err
+		}
+	}
+	stream, err := open(w.next(w.ctx))
 	if err != nil {
-		w.tell(err, nil)
+		w.tell(nil, err, nil)
 		return nil, err
 	}
 	w.ClientStream = stream
-	w.forget = context.AfterFunc(stream.Context(), func() {
-		// Whoever receives next tells more than the end of the context does.
-		// If nobody does, the probe that the stream may hold is given back.
-		if ctx.Err() != nil {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			w.call.Abandon(time.Now())
-		}
+	// The stream may be given up without another word. Its own context ends at
+	// the same time, but to ask for that would keep gRPC from sending the call
+	// again when it has not reached the server.
+	w.forget = context.AfterFunc(w.ctx, func() {
+		w.report(nil, status.FromContextError(w.ctx.Err()).Err(), nil)
 	})
 	return w, nil
 }
 
 // refused serves the pause of a refusal and returns its error.
 func (w *watchedStream) refused(d ration.Decision) error {
-	for d.Action == ration.ActPause || d.Action == ration.ActWait {
+	for d.Action != ration.ActStop {
 		timer := time.NewTimer(time.Until(d.At))
 		select {
 		case <-timer.C:
 		case <-w.ctx.Done():
 			timer.Stop()
 		}
-		d = w.call.Next(time.Now(), ration.Outcome{}, 0)
+		d = w.decision.Next(time.Now(), ration.Outcome{}, 0)
 	}
 	return d.Err
+}
+
+// SendMsg tells of a message that cannot be sent. That a stream has ended is
+// said by RecvMsg.
+func (w *watchedStream) SendMsg(m any) error {
+	err := w.ClientStream.SendMsg(m)
+	if err != nil && !errors.Is(err, io.EOF) {
+		w.tell(nil, err, nil)
+	}
+	return err
 }
 
 // RecvMsg tells the outcome of the first receive.
 func (w *watchedStream) RecvMsg(m any) error {
 	err := w.ClientStream.RecvMsg(m)
 	switch {
+	case w.told.Load():
 	case err == nil, errors.Is(err, io.EOF):
-		w.tell(nil, nil)
+		w.tell(m, nil, nil)
 	default:
-		w.tell(err, w.Trailer())
+		w.tell(nil, err, w.Trailer())
 	}
 	return err
 }
 
-// tell reports the outcome. After the first time it changes nothing.
-func (w *watchedStream) tell(err error, trailer metadata.MD) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+// tell reports the outcome, and that nobody needs to look out for the caller's
+// going away.
+func (w *watchedStream) tell(value any, err error, trailer metadata.MD) {
 	if w.forget != nil {
 		w.forget()
 	}
-	o := ration.Outcome{}
-	if err != nil {
-		o.Err = w.i.judge(w.ctx, err, trailer)
-		o.Verdict = w.i.executor.Classify(nil, o.Err)
+	w.report(value, err, trailer)
+}
+
+// report ends the call with an outcome. After the first time it changes nothing.
+func (w *watchedStream) report(value any, err error, trailer metadata.MD) {
+	if w.told.Swap(true) {
+		return
 	}
-	w.call.Next(time.Now(), o, 0.5) // one attempt: nothing to jitter but a break
+	o := ration.Outcome{Err: w.i.judge(w.ctx, value, err, trailer), Untimed: true}
+	o.Verdict = w.executor.Classify(value, o.Err)
+	w.decision.Next(time.Now(), o, rand.Float64())
 }
