@@ -2,6 +2,7 @@ package rationhttp_test
 
 import (
 	"bufio"
+	"context"
 	"crypto/tls"
 	"encoding/binary"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -500,4 +502,56 @@ func TestInnerStop(t *testing.T) {
 	if err != base || n != 1 {
 		t.Errorf("%v after %d attempts", err, n)
 	}
+}
+
+// A server that accepts a connection and closes it before the request is written
+// gives an error that has no name. This makes sure of the order, which on a
+// network is a matter of luck.
+func TestClosedBeforeRequest(t *testing.T) {
+	s := newRawServer(t, func(n int64, c net.Conn) {
+		if n > 1 && readRequest(c) == nil {
+			io.WriteString(c, rawOK)
+		}
+	})
+	seen := make(chan struct{}, 2) // the transport has closed its end
+	transport := &http.Transport{
+		DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			c, err := (&net.Dialer{}).DialContext(ctx, network, addr)
+			return &closeNoted{Conn: c, note: seen}, err
+		},
+	}
+	defer transport.CloseIdleConnections()
+	conns := 0
+	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
+		GotConn: func(httptrace.GotConnInfo) {
+			if conns++; conns == 1 {
+				<-seen
+			}
+		},
+	})
+	r := &recorder{}
+	p := quick()
+	p.OnEvent = r.hear
+	req := newRequest(t, "DELETE", s.url(), nil).WithContext(ctx)
+	status, _, err := send(t, newTransport(t, transport, p), req)
+	if status != 200 || err != nil || conns != 2 {
+		t.Errorf("%d, %v over %d connections", status, err, conns)
+	}
+	if ev := r.all()[0]; ration.DefaultClassifier(nil, errors.Unwrap(errors.Unwrap(ev.Err))).Kind !=
+		ration.VerdictPermanent {
+		t.Errorf("the core's rules know %v: this package can do without its own", ev.Err)
+	}
+}
+
+type closeNoted struct {
+	net.Conn
+	note chan<- struct{}
+}
+
+func (c *closeNoted) Close() error {
+	select {
+	case c.note <- struct{}{}:
+	default:
+	}
+	return c.Conn.Close()
 }
