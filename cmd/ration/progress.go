@@ -21,18 +21,24 @@ const (
 	progressEvery = 100 * time.Millisecond
 )
 
-// A progress shows how many of the calls of all simulations have ended. It draws
-// only on a terminal, and leaves nothing behind on it. It is safe for concurrent
-// use.
+// A progress shows how many of the calls to be made have ended. It draws only on a
+// terminal, and leaves nothing behind on it. It is safe for concurrent use.
 type progress struct {
 	ended   atomic.Int64
 	drawing sync.WaitGroup
 	stop    func() // returns when the bar is gone; may be called twice
 }
 
-// startProgress begins to show progress towards a total that is only estimated,
-// since calls arrive at random. It ends with the context too.
+// startProgress begins to show the progress of a simulation towards a total that is
+// only estimated, since calls arrive at random. It ends with the context too.
 func startProgress(ctx context.Context, w io.Writer, onTerminal bool, total int64) *progress {
+	return startProgressOf(ctx, w, onTerminal, "simulating", total)
+}
+
+// startProgressOf is startProgress for anything that is done.
+func startProgressOf(
+	ctx context.Context, w io.Writer, onTerminal bool, doing string, total int64,
+) *progress {
 	p := &progress{stop: func() {}}
 	if !onTerminal {
 		return p
@@ -42,7 +48,7 @@ func startProgress(ctx context.Context, w io.Writer, onTerminal bool, total int6
 		cancel()
 		p.drawing.Wait()
 	}
-	p.drawing.Go(func() { p.draw(ctx, w, total) })
+	p.drawing.Go(func() { p.draw(ctx, w, doing, total) })
 	return p
 }
 
@@ -53,13 +59,16 @@ func (p *progress) count(ev ration.Event) {
 	}
 }
 
-func (p *progress) draw(ctx context.Context, w io.Writer, total int64) {
+func (p *progress) draw(ctx context.Context, w io.Writer, doing string, total int64) {
+	total = max(total, 1)
 	bar := progressbar.NewOptions64(total,
 		progressbar.OptionSetWriter(w),
-		progressbar.OptionSetDescription("simulating"),
+		progressbar.OptionSetDescription(doing),
 		progressbar.OptionSetWidth(30),
-		progressbar.OptionShowCount(),
 		progressbar.OptionSetPredictTime(true),
+		// Clears the whole line, with the ^C that a terminal may have put there. The
+		// bar is short enough for that not to go to the next one.
+		progressbar.OptionUseANSICodes(true),
 	)
 	bar.StartWithoutRender() // the time left is reckoned from here
 	select {
@@ -71,8 +80,10 @@ func (p *progress) draw(ctx context.Context, w io.Writer, total int64) {
 	tick := time.NewTicker(progressEvery)
 	defer tick.Stop()
 	for {
-		// Short of the end: the bar takes a full one for the end of the work.
+		// Short of the end: the bar takes a full one for the end of the work. Set
+		// draws only when the percentage changes, which may take a while.
 		bar.Set64(min(p.ended.Load(), total-1))
+		bar.RenderBlank()
 		select {
 		case <-ctx.Done():
 			return

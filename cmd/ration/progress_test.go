@@ -24,11 +24,16 @@ func (s *screen) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.all.Write(p)
-	// A carriage return goes back to the start of the line, and what is written
-	// from there on covers what was.
 	for _, part := range strings.SplitAfter(string(p), "\r") {
-		text, old := []rune(strings.TrimSuffix(part, "\r")), []rune(s.text)
-		s.text = string(append(text, old[min(len(text), len(old)):]...))
+		if _, after, ok := strings.Cut(part, "\x1b[2K"); ok { // empties the line
+			s.text, part = "", after
+		}
+		text, _, cuts := strings.Cut(strings.TrimSuffix(part, "\r"), "\x1b[0K") // ends the line
+		old := []rune(s.text)
+		if n := width(text); n < len(old) && !cuts {
+			text += string(old[n:]) // which it does not cover
+		}
+		s.text = text
 	}
 	return len(p), nil
 }
@@ -48,7 +53,7 @@ func (s *screen) written() int {
 func TestProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s screen
-		p := startProgress(t.Context(), &s, true, 200)
+		p := startProgress(t.Context(), &s, true, 20_000)
 		for range 50 {
 			p.count(ration.Event{Kind: ration.EventSucceeded})
 			p.count(ration.Event{Kind: ration.EventAttempt})
@@ -60,15 +65,23 @@ func TestProgress(t *testing.T) {
 		}
 		time.Sleep(2)
 		synctest.Wait()
-		if got := s.shows(); !strings.Contains(got, "25%") || !strings.Contains(got, "(50/200)") {
-			t.Errorf("a quarter of the way: %q", got)
+		if got := s.shows(); !strings.Contains(got, " 0%") {
+			t.Errorf("at the start: %q", got)
 		}
-		for range 200 { // more than there were thought to be
+		for range 5000 {
 			p.count(ration.Event{Kind: ration.EventSucceeded})
 		}
 		time.Sleep(2 * progressEvery)
 		synctest.Wait()
-		if got := s.shows(); !strings.Contains(got, "99%") || width(got) > lineWidth {
+		if got := s.shows(); !strings.Contains(got, "25%") {
+			t.Errorf("a quarter of the way: %q", got)
+		}
+		for range 20_000 { // more than there were thought to be
+			p.count(ration.Event{Kind: ration.EventSucceeded})
+		}
+		time.Sleep(2 * progressEvery)
+		synctest.Wait()
+		if got := s.shows(); !strings.Contains(got, "99%") || width(got) > lineWidth-20 {
 			t.Errorf("at the end: %q", got)
 		}
 		p.stop()

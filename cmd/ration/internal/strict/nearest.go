@@ -28,9 +28,9 @@ func nearest(word string, allowed []string) string {
 	return best
 }
 
-func plain(word string) string {
-	return strings.NewReplacer("_", "", "-", "", " ", "").Replace(strings.ToLower(word))
-}
+func plain(word string) string { return separators.Replace(strings.ToLower(word)) }
+
+var separators = strings.NewReplacer("_", "", "-", "", " ", "")
 
 // distance counts the letters to insert, delete, replace or swap with the next to get
 // from a to b.
