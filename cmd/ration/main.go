@@ -42,6 +42,7 @@ type streams struct {
 func commands() []command {
 	return []command{
 		{"simulate", simulate},
+		{"drill", runDrill},
 		{"help", help},
 		{"version", version},
 	}

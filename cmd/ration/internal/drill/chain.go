@@ -81,11 +81,13 @@ func (c *chain) onClose(shut func()) { c.closers = append(c.closers, shut) }
 // act is one user action.
 func (c *chain) act(ctx context.Context) error { return get(ctx, c.users, c.url) }
 
-// What the policies of all hops have in common, as the output says.
+// What the policies of all hops wait. With timeouts at the bottom, 64 attempts are
+// over in 2 s, far from the deadline. The longest backoff also bounds the hints of
+// servers that have refused a retry.
 const (
-	deadline    = 30 * time.Second // 64 attempts that each time out take 2 s
-	backoffBase = time.Millisecond
-	backoffMax  = 5 * time.Millisecond
+	Deadline    = 30 * time.Second
+	BackoffBase = time.Millisecond
+	BackoffMax  = 5 * time.Millisecond
 )
 
 // policy is that of one hop. The zero Budget is the library's default. Breaker and
@@ -95,12 +97,12 @@ func (c *chain) policy(h hopIndex) ration.Policy {
 	p := ration.Policy{
 		Name:           hopNames[h],
 		Attempts:       c.attempts,
-		Deadline:       deadline,
+		Deadline:       Deadline,
 		AttemptTimeout: ration.NoLimit,
 		Backoff: ration.Backoff{
-			Transient: backoffBase,
-			Throttled: backoffBase,
-			Max:       backoffMax,
+			Transient: BackoffBase,
+			Throttled: BackoffBase,
+			Max:       BackoffMax,
 		},
 		Ceiling: ration.NoCeiling,
 		Breaker: ration.NoBreaker,

@@ -3,6 +3,7 @@ package drill
 import (
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 )
@@ -26,6 +27,9 @@ var troubles = []Trouble{
 	{Name: "partial outage", Failing: 0.3, Timeout: time.Second},
 	{Name: "brownout", Late: time.Second, Timeout: 25 * time.Millisecond},
 }
+
+// Troubles returns all of them.
+func Troubles() []Trouble { return slices.Clone(troubles) }
 
 // A database answers as the trouble has it.
 type database struct {

@@ -1,0 +1,186 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/ration-go/ration/cmd/ration/internal/drill"
+)
+
+// What a drill is by default: 64-fold, and over within a minute.
+const (
+	defaultDrillRate     = 100
+	defaultDrillFor      = 36 * time.Second
+	defaultDrillAttempts = 4
+)
+
+// Bounds of a drill. Past maxDrillLoad attempts a second at the database, which is
+// several times what the default comes to, the drill would measure the machine.
+const (
+	minDrillFor      = time.Second
+	maxDrillFor      = time.Hour
+	maxDrillRate     = 1000
+	maxDrillAttempts = 8
+	maxDrillLoad     = 20_000
+)
+
+// runDrill is the command drill.
+func runDrill(ctx context.Context, args []string, std streams) error {
+	o, err := drillFlags(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return help(ctx, []string{"drill"}, std)
+	case err != nil:
+		return err
+	}
+	if o.json {
+		return o.runJSON(ctx, std)
+	}
+	return o.runText(ctx, std)
+}
+
+// drillOptions are the arguments of the command.
+type drillOptions struct {
+	rate     whole
+	attempts whole
+	lasts    span
+	json     bool
+}
+
+func drillFlags(args []string) (o drillOptions, err error) {
+	o.rate = whole{value: defaultDrillRate, least: 1, most: maxDrillRate}
+	o.attempts = whole{value: defaultDrillAttempts, least: 1, most: maxDrillAttempts}
+	o.lasts = span{value: defaultDrillFor, least: minDrillFor, most: maxDrillFor}
+	flags := flag.NewFlagSet("drill", flag.ContinueOnError)
+	flags.Var(&o.rate, "rate", "")
+	flags.Var(&o.attempts, "attempts", "")
+	flags.Var(&o.lasts, "for", "")
+	flags.BoolVar(&o.json, "json", false, "")
+	rest, err := parse(flags, args)
+	if err != nil {
+		return o, err
+	}
+	if len(rest) > 0 {
+		return o, usage("takes no argument, and got %q", rest[0])
+	}
+	if load := o.rate.value * cube(o.attempts.value); load > maxDrillLoad {
+		return o, usage("--rate %d with --attempts %d is up to %s attempts a second at the "+
+			"database; at most %s are allowed", o.rate.value, o.attempts.value,
+			count(int(load)), count(maxDrillLoad))
+	}
+	return o, nil
+}
+
+// cube returns how far attempts multiply over the three hops.
+func cube(attempts uint64) uint64 { return attempts * attempts * attempts }
+
+// drill returns what the options ask for. The load is divided among the phases.
+func (o *drillOptions) drill() drill.Drill {
+	return drill.Drill{
+		Rate:     int(o.rate.value),
+		Attempts: int(o.attempts.value),
+		Each:     o.lasts.value / time.Duration(len(drill.Phases())),
+	}
+}
+
+// each runs one phase after the other and hands on what each came to. It ends with
+// the first phase that does not run to its end.
+func (o *drillOptions) each(
+	ctx context.Context, std streams, done func(*drill.Result) error,
+) error {
+	phases := drill.Phases()
+	for i, p := range phases {
+		d := o.drill()
+		what := fmt.Sprintf("%d of %d, %s", i+1, len(phases), p.Name())
+		bar := startProgressOf(ctx, std.err, isTerminal(std.err), what, int64(d.Actions()))
+		d.Acted = func() { bar.ended.Add(1) }
+		r, err := d.Run(ctx, p)
+		bar.stop() // before a line that it would be drawn over
+		if err == nil {
+			err = done(r)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// runJSON prints one object, of the phases that have run to their end if the drill
+// is interrupted.
+func (o *drillOptions) runJSON(ctx context.Context, std streams) error {
+	results := []*drill.Result{}
+	err := o.each(ctx, std, func(r *drill.Result) error {
+		results = append(results, r)
+		return nil
+	})
+	interrupted := errors.Is(err, context.Canceled)
+	if err != nil && !interrupted {
+		return err
+	}
+	out := object{
+		{"rate", o.rate.value},
+		{"attempts", o.attempts.value},
+		{"duration_s", o.lasts.value.Seconds()},
+		{"interrupted", interrupted},
+		{"phases", results},
+	}
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetIndent("", "  ")
+	return errors.Join(e.Encode(out), writeAll(std.out, text.Bytes()), err)
+}
+
+// runText prints what is to come, a line for each phase as it ends, and then the
+// numbers side by side.
+func (o *drillOptions) runText(ctx context.Context, std streams) error {
+	if _, err := io.WriteString(std.out, o.introduction()); err != nil {
+		return err
+	}
+	var results []*drill.Result
+	err := o.each(ctx, std, func(r *drill.Result) error {
+		results = append(results, r)
+		_, err := io.WriteString(std.out, drillLine(r))
+		return err
+	})
+	if err != nil && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	text := drillTables(results)
+	if err != nil {
+		text += fmt.Sprintf("\nInterrupted after %d of %d phases. What was under way is left out.\n",
+			len(results), len(drill.Phases()))
+	} else {
+		text += "\n" + o.drillVerdict(results)
+	}
+	_, failed := io.WriteString(std.out, text)
+	return errors.Join(failed, err)
+}
+
+func writeAll(w io.Writer, text []byte) error {
+	_, err := w.Write(text)
+	return err
+}
+
+// span is a flag's value that is a duration within bounds.
+type span struct{ value, least, most time.Duration }
+
+// String implements [flag.Value].
+func (s *span) String() string { return short(s.value) }
+
+// Set implements [flag.Value].
+func (s *span) Set(text string) error {
+	d, err := time.ParseDuration(text)
+	if err != nil || d < s.least || d > s.most {
+		return fmt.Errorf("it is not a duration from %s to %s, such as 36s",
+			short(s.least), short(s.most))
+	}
+	s.value = d
+	return nil
+}
