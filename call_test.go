@@ -516,6 +516,16 @@ func TestCallBreaker(t *testing.T) {
 		}
 	})
 
+	t.Run("opened by another call, and the deadline has passed", func(t *testing.T) {
+		p := p
+		p.Deadline = time.Second
+		e := ration.MustNew(p)
+		call := e.Begin(t.Context(), epoch)
+		other := e.Once().Begin(t.Context(), epoch)
+		other.Next(epoch, transient, 0)
+		expect(t, call.Next(epoch.Add(time.Second), throttled, 0), "stop, deadline_exceeded")
+	})
+
 	t.Run("half-open and taken", func(t *testing.T) {
 		e := ration.MustNew(p)
 		trip := e.Begin(t.Context(), epoch)

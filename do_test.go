@@ -562,7 +562,8 @@ func TestPauseIsCutShort(t *testing.T) {
 				if r.Stop != ration.StopBudgetExhausted || time.Since(begin) != 30*ms {
 					t.Errorf("%v after %v", r.Stop, time.Since(begin))
 				}
-				checkIs(t, r.Err, []error{ration.ErrBudgetExhausted, errDown}, nil)
+				checkIs(t, r.Err, []error{ration.ErrBudgetExhausted, errDown},
+					[]error{context.Canceled, ration.ErrDeadlineExceeded})
 				checkHint(t, r.Err, 0, false)
 			})
 		})
