@@ -846,6 +846,24 @@ func TestClassifierIsNotShownTheTimeout(t *testing.T) {
 	})
 }
 
+// Do draws its own jitter: calls that failed together do not come back together.
+func TestDoDrawsJitter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := ration.MustNew(ration.Policy{Budget: ration.NoBudget})
+		seen := make(map[time.Duration]bool)
+		for range 200 {
+			wait := ration.Try(t.Context(), e, failing(errDown)).Attempts[1].Delay
+			if wait < 0 || wait > 100*ms {
+				t.Errorf("waited %v", wait)
+			}
+			seen[wait] = true
+		}
+		if len(seen) < 150 {
+			t.Errorf("200 waits took only %d values", len(seen))
+		}
+	})
+}
+
 // A value can be a failure, if the classifier says so; without a classifier it
 // is not looked at.
 func TestClassifiedValue(t *testing.T) {
