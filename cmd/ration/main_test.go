@@ -84,17 +84,23 @@ func TestUsage(t *testing.T) {
 		t.Fatal(err)
 	}
 	const see = " (see ration simulate -h)\n"
-	const presets = "outage, partial, saturation, trade"
+	presets := strings.Join(rationsim.PresetNames(), ", ")
+	pages := strings.Join(topics(), ", ")
+	var names []string
+	for _, c := range commands() {
+		names = append(names, c.name)
+	}
+	known := strings.Join(names, ", ")
 	tests := []struct {
 		args, want string
 	}{
 		{"simlate", "ration: there is no command \"simlate\"; did you mean simulate?\n"},
-		{"run", "ration: there is no command \"run\"; allowed are simulate, help, version\n"},
-		{"--json", "ration: there is no command \"--json\"; allowed are simulate, help, version\n"},
+		{"run", "ration: there is no command \"run\"; allowed are " + known + "\n"},
+		{"--json", "ration: there is no command \"--json\"; allowed are " + known + "\n"},
 		{"version now", "ration version: takes no argument, and got \"now\"\n"},
-		{"help me", "ration help: there is no topic \"me\"; allowed are scenario, simulate\n"},
+		{"help me", "ration help: there is no topic \"me\"; allowed are " + pages + "\n"},
 		{"help scenarios", "ration help: there is no topic \"scenarios\"; did you mean scenario?\n"},
-		{"help ../main", "ration help: there is no topic \"../main\"; allowed are scenario, simulate\n"},
+		{"help ../main", "ration help: there is no topic \"../main\"; allowed are " + pages + "\n"},
 		{"help a b", "ration help: takes one topic, not 2\n"},
 
 		{"simulate --sedes 3", "ration simulate: there is no flag --sedes; did you mean --seeds?" + see},

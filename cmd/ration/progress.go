@@ -76,14 +76,15 @@ func (p *progress) draw(ctx context.Context, w io.Writer, doing string, total in
 		return
 	case <-time.After(progressAfter):
 	}
-	defer bar.Clear()
+	// A bar that cannot be drawn is no reason to stop, or to say more.
+	defer func() { _ = bar.Clear() }()
 	tick := time.NewTicker(progressEvery)
 	defer tick.Stop()
 	for {
 		// Short of the end: the bar takes a full one for the end of the work. Set
 		// draws only when the percentage changes, which may take a while.
-		bar.Set64(min(p.ended.Load(), total-1))
-		bar.RenderBlank()
+		_ = bar.Set64(min(p.ended.Load(), total-1))
+		_ = bar.RenderBlank()
 		select {
 		case <-ctx.Done():
 			return

@@ -63,7 +63,7 @@ func TestProgress(t *testing.T) {
 		if s.written() > 0 {
 			t.Errorf("before its time: %q", s.shows())
 		}
-		time.Sleep(2)
+		time.Sleep(2 * time.Nanosecond)
 		synctest.Wait()
 		if got := s.shows(); !strings.Contains(got, " 0%") {
 			t.Errorf("at the start: %q", got)

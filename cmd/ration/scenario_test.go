@@ -142,8 +142,8 @@ func TestBadScenarios(t *testing.T) {
 		{"no value", "rate: 1\nduration:\ndependency: {latency: {p50: 1s, p99: 1s}}", []string{
 			"2: duration: has no value; give it one or remove the key"}},
 
-		{"unknown keys", base + "dependancy: {}\npolicies: [{name: a, retries: 3}]", []string{
-			"7: dependancy: is no key here; did you mean dependency?",
+		{"unknown keys", base + "dependencys: {}\npolicies: [{name: a, retries: 3}]", []string{
+			"7: dependencys: is no key here; did you mean dependency?",
 			"8: policies[0].retries: is no key here; allowed are name, attempts, deadline, attemptTimeout, " +
 				"ceiling, backoff, budget, breaker"}},
 		{"negative rate", "rate: -1\nduration: 1s\ndependency: {latency: {p50: 1s, p99: 1s}}", []string{

@@ -65,52 +65,69 @@ func (r *result) settingsTable() *table {
 
 // addNumbers adds what came of a single seed.
 func (r *result) addNumbers(t *table) {
-	runs := r.runs()
-	add := func(label string, cell func(*rationsim.Report) string) {
-		var cells []string
-		for _, run := range runs {
-			cells = append(cells, cell(run))
-		}
-		t.add(label, cells...)
-	}
 	t.add("")
-	add("calls", func(run *rationsim.Report) string { return count(run.Calls) })
-	add("succeeded", func(run *rationsim.Report) string { return count(run.Succeeded) })
-	add("failed", func(run *rationsim.Report) string { return count(run.Failed) })
-	for _, why := range failureReasons {
-		if slices.ContainsFunc(runs, func(run *rationsim.Report) bool { return run.Stops[why] > 0 }) {
-			add("  "+strings.ReplaceAll(why.String(), "_", " "), func(run *rationsim.Report) string {
-				return count(run.Stops[why])
-			})
-		}
-	}
-	add("attempts", func(run *rationsim.Report) string { return count(run.Attempts) })
-	add("availability", ofCalls(func(run *rationsim.Report) string { return percent(run.Availability) }))
-	add("attempts per call", ofCalls(func(run *rationsim.Report) string { return times(run.LoadMultiplier) }))
-	add("worst second", ofCalls(func(run *rationsim.Report) string { return times(run.Amplification) }))
-	add("latency p50", ofCalls(func(run *rationsim.Report) string { return latency(run.Latency.P50) }))
-	add("latency p90", ofCalls(func(run *rationsim.Report) string { return latency(run.Latency.P90) }))
-	add("latency p99", ofCalls(func(run *rationsim.Report) string { return latency(run.Latency.P99) }))
-	add("latency max", ofCalls(func(run *rationsim.Report) string { return latency(run.Latency.Max) }))
+	r.addCounts(t)
+	r.addQuotients(t)
 	if slices.ContainsFunc(r.configs, func(c rationsim.Config) bool { return hasBreaker(c.Policy) }) {
-		var opened []string
-		for i, run := range runs {
-			cell := noNumber
-			if hasBreaker(r.configs[i].Policy) {
-				cell = count(run.BreakerOpens)
+		r.add(t, "breaker opened", func(i int, run *rationsim.Report) string {
+			if !hasBreaker(r.configs[i].Policy) {
+				return noNumber
 			}
-			opened = append(opened, cell)
-		}
-		t.add("breaker opened", opened...)
+			return count(run.BreakerOpens)
+		})
 	}
 	if r.troubled() {
-		add("recovered after", func(run *rationsim.Report) string {
+		r.add(t, "recovered after", func(_ int, run *rationsim.Report) string {
 			if !run.Recovered {
 				return "not in time"
 			}
 			return latency(run.TimeToRecover)
 		})
 	}
+}
+
+// add adds a row with a cell for each policy.
+func (r *result) add(t *table, label string, cell func(i int, run *rationsim.Report) string) {
+	var cells []string
+	for i, run := range r.runs() {
+		cells = append(cells, cell(i, run))
+	}
+	t.add(label, cells...)
+}
+
+func (r *result) addCounts(t *table) {
+	add := func(label string, number func(*rationsim.Report) int) {
+		r.add(t, label, func(_ int, run *rationsim.Report) string { return count(number(run)) })
+	}
+	add("calls", func(run *rationsim.Report) int { return run.Calls })
+	add("succeeded", func(run *rationsim.Report) int { return run.Succeeded })
+	add("failed", func(run *rationsim.Report) int { return run.Failed })
+	for _, why := range failureReasons {
+		number := func(run *rationsim.Report) int { return run.Stops[why] }
+		if slices.ContainsFunc(r.runs(), func(run *rationsim.Report) bool { return number(run) > 0 }) {
+			add("  "+strings.ReplaceAll(why.String(), "_", " "), number)
+		}
+	}
+	add("attempts", func(run *rationsim.Report) int { return run.Attempts })
+}
+
+// addQuotients adds what does not exist without calls.
+func (r *result) addQuotients(t *table) {
+	add := func(label string, cell func(*rationsim.Report) string) {
+		r.add(t, label, func(_ int, run *rationsim.Report) string {
+			if run.Calls == 0 {
+				return noNumber
+			}
+			return cell(run)
+		})
+	}
+	add("availability", func(run *rationsim.Report) string { return percent(run.Availability) })
+	add("attempts per call", func(run *rationsim.Report) string { return times(run.LoadMultiplier) })
+	add("worst second", func(run *rationsim.Report) string { return times(run.Amplification) })
+	add("latency p50", func(run *rationsim.Report) string { return latency(run.Latency.P50) })
+	add("latency p90", func(run *rationsim.Report) string { return latency(run.Latency.P90) })
+	add("latency p99", func(run *rationsim.Report) string { return latency(run.Latency.P99) })
+	add("latency max", func(run *rationsim.Report) string { return latency(run.Latency.Max) })
 }
 
 // failureReasons are those for which a simulated call can fail.
@@ -124,15 +141,6 @@ var failureReasons = []ration.StopReason{
 
 // noNumber stands where there is nothing that a number could be about.
 const noNumber = "-"
-
-func ofCalls(cell func(*rationsim.Report) string) func(*rationsim.Report) string {
-	return func(run *rationsim.Report) string {
-		if run.Calls == 0 {
-			return noNumber
-		}
-		return cell(run)
-	}
-}
 
 // bandsTable has the headline numbers over all seeds, and whether they tell each
 // policy from the first.

@@ -89,29 +89,36 @@ func (d *Document) scalar(path string, n *yaml.Node, v reflect.Value, within str
 
 // read sets v, and says what it should be and whether it is.
 func read(n *yaml.Node, v reflect.Value) (want string, ok bool) {
-	text, plain := n.Value, n.Kind == yaml.ScalarNode && !quoted(n)
+	isText := n.Kind == yaml.ScalarNode
 	if s, isScalar := v.Addr().Interface().(Scalar); isScalar {
-		return s.Want(), n.Kind == yaml.ScalarNode && s.Set(text)
+		return s.Want(), isText && s.Set(n.Value)
 	}
+	if v.Kind() == reflect.String {
+		v.SetString(n.Value)
+		return "a text; put it in quotes", isText && n.ShortTag() == "!!str"
+	}
+	want, ok = readPlain(n.Value, v)
+	return want, ok && isText && !quoted(n)
+}
+
+// readPlain reads what has no quotes around it.
+func readPlain(text string, v reflect.Value) (want string, ok bool) {
 	switch v.Kind() {
 	case reflect.Bool:
 		v.SetBool(text == "true")
-		return "true or false", plain && (text == "true" || text == "false")
+		return "true or false", text == "true" || text == "false"
 	case reflect.Int:
 		n, ok := Whole(text)
 		v.SetInt(int64(n))
-		return "a whole number", plain && ok
+		return "a whole number", ok
 	case reflect.Uint64:
 		n, err := strconv.ParseUint(text, 10, 64)
 		v.SetUint(n)
-		return "a whole number", plain && err == nil
+		return "a whole number", err == nil
 	case reflect.Float64:
 		x, ok := parseFloat(text)
 		v.SetFloat(x)
-		return "a number", plain && ok
-	case reflect.String:
-		v.SetString(text)
-		return "a text; put it in quotes", n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str"
+		return "a number", ok
 	}
 	panic("strict: no way to read a " + v.Type().String())
 }

@@ -170,8 +170,8 @@ func TestProblems(t *testing.T) {
 			"a.yaml:1: a list is not a mapping with the keys " + keys}},
 		{"top is a text", "a.yaml", "hello\n", []string{
 			"a.yaml:1: hello is not a mapping with the keys " + keys}},
-		{"unknown key", "a.yaml", "count: 1\nnmae: x\n", []string{
-			"a.yaml:2: nmae: is no key here; did you mean name?"}},
+		{"unknown key", "a.yaml", "count: 1\nnome: x\n", []string{
+			"a.yaml:2: nome: is no key here; did you mean name?"}},
 		{"unknown key far from all", "a.yaml", "part: {frobnicate: 1}\n", []string{
 			"a.yaml:1: part.frobnicate: is no key here; allowed are deepKey, any"}},
 		{"spelled as elsewhere", "a.yaml", "part: {deep_key: 1}\nparts: [{}, {DEEPKEY: 1}]\n", []string{
