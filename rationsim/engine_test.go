@@ -35,6 +35,15 @@ func patient() ration.Policy {
 	}
 }
 
+// skipUnderRace skips a long test in which the race detector has little to see:
+// a simulation is one goroutine. TestSeedsDoNotDependOnCores has several.
+func skipUnderRace(t *testing.T) {
+	t.Helper()
+	if raceEnabled {
+		t.Skip("slow under the race detector, and has nothing for it")
+	}
+}
+
 // run runs a simulation and checks that it conserves: what the calls say of
 // themselves, by their events, is what the dependency and the report say.
 func run(t *testing.T, s Scenario, p ration.Policy, seed uint64) *Report {
@@ -99,6 +108,7 @@ func conserves(t *testing.T, r *Report) {
 // Independent failures with nothing to hold retries back have a closed form:
 // 1 + p + p² attempts per call, of which 1 - p³ succeed.
 func TestIndependentFailures(t *testing.T) {
+	skipUnderRace(t)
 	for _, p := range []float64{0, 0.05, 0.3, 0.7, 1} {
 		s := small()
 		s.Duration = 5 * time.Minute
@@ -126,6 +136,28 @@ func TestBudgetInAnOutage(t *testing.T) {
 	}
 	if r.Stops[ration.StopBudgetExhausted] == 0 || r.Succeeded != 0 {
 		t.Errorf("stops are %v", r.Stops)
+	}
+}
+
+// In every stretch of the storm, retries are within capacity + floor × time +
+// fraction × successes. A retry is paid for before its wait, which is under a
+// second here, so the stretch in which they are paid begins one earlier.
+func TestBudgetBoundsEveryStretch(t *testing.T) {
+	s, configs, _ := Preset("trade")
+	s.Duration = 2 * time.Minute
+	r := run(t, s, configs[1].Policy, 1)
+	tightest := math.Inf(1)
+	for i := 1; i < len(r.Timeline); i++ {
+		retries := 0
+		tokens := 30 + 3 + 0.1*float64(r.Timeline[i-1].Succeeded)
+		for _, second := range r.Timeline[i:] {
+			retries += second.Attempts - second.Offered
+			tokens += 3 + 0.1*float64(second.Succeeded)
+			tightest = min(tightest, tokens-float64(retries))
+		}
+	}
+	if tightest < 0 || tightest > 50 {
+		t.Errorf("the tightest stretch leaves %v tokens, want some but few", tightest)
 	}
 }
 
@@ -338,7 +370,7 @@ func TestAmplification(t *testing.T) {
 		timeline []Second
 		want     float64
 	}{
-		"even":            {10, 2 * s, []Second{{Offered: 10, Attempts: 10}, {Offered: 10, Attempts: 20}}, 2},
+		"even":            {10, 2 * s, []Second{{Offered: 10}, {Offered: 10, Attempts: 20}}, 2},
 		"busy":            {10, s, []Second{{Offered: 20, Attempts: 20}}, 1},
 		"quiet":           {10, s, []Second{{Offered: 2, Attempts: 11}}, 1.1},
 		"broken":          {10, s + 1, []Second{{}, {Offered: 1, Attempts: 5}}, 0.5},
@@ -377,6 +409,7 @@ func TestTimeGoesNoFurther(t *testing.T) {
 
 // The five-minute storm must stay within its memory: design says 200 MB.
 func TestStormMemory(t *testing.T) {
+	skipUnderRace(t)
 	s, configs, _ := Preset("trade")
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -390,10 +423,13 @@ func TestStormMemory(t *testing.T) {
 }
 
 func FuzzRun(f *testing.F) {
-	f.Add(uint64(1), 50.0, 0.2, 2.0, int64(5), int64(50), uint8(3), uint8(2), uint8(3))
-	f.Add(uint64(9), 1.0, 1.0, 100.0, int64(1), int64(1), uint8(0), uint8(0), uint8(1))
+	const ms = int64(time.Millisecond)
+	f.Add(uint64(1), 50.0, 0.2, 2.0, 5*ms, 50*ms, uint8(3), uint8(2), uint8(3), uint8(0))
+	f.Add(uint64(9), 1.0, 1.0, 100.0, int64(1), int64(1), uint8(0), uint8(0), uint8(1), uint8(255))
+	f.Add(uint64(7), 300.0, 0.0, 1e6, 50*ms, int64(longest), uint8(0), uint8(0), uint8(9), uint8(7))
 	f.Fuzz(func(t *testing.T, seed uint64, rate, failures, slower float64, p50, p99 int64,
-		servers, queue, attempts uint8) {
+		servers, queue, attempts, without uint8,
+	) {
 		s := Scenario{Duration: 3 * time.Second, Rate: rate, Dependency: Dependency{
 			Latency:     Latency{time.Duration(p50), time.Duration(p99)},
 			FailureRate: failures,
@@ -405,11 +441,24 @@ func FuzzRun(f *testing.F) {
 		if s.Check() != nil || rate > 2000 {
 			return
 		}
-		run(t, s, ration.Policy{
+		p := ration.Policy{
 			Attempts:       int(attempts),
 			AttemptTimeout: 100 * time.Millisecond,
 			Breaker:        &ration.BreakerSettings{},
-		}, seed)
+		}
+		if without&1 != 0 {
+			p.Budget = ration.NoBudget
+		}
+		if without&2 != 0 {
+			p.Backoff = ration.NoBackoff
+		}
+		if without&4 != 0 {
+			p.Deadline, p.AttemptTimeout = ration.NoLimit, ration.NoLimit
+		}
+		if without&8 != 0 {
+			p.Breaker = nil
+		}
+		run(t, s, p, seed)
 	})
 }
 

@@ -42,6 +42,7 @@ func Example() {
 // One seed is one sample: a difference counts when the ranges do not overlap.
 func ExampleRunSeeds() {
 	scenario, configs, _ := rationsim.Preset("trade")
+	scenario.Duration = 2 * time.Minute // the storm is over by then
 	without, err := rationsim.RunSeeds(scenario, configs[0], 1, 3)
 	if err != nil {
 		fmt.Println(err)

@@ -21,6 +21,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // All presets give the same bytes on every machine, however many cores it has.
 // A change here is a change of what users were told; CHANGELOG.md says why.
 func TestReportsRepeatToTheByte(t *testing.T) {
+	skipUnderRace(t)
 	var got bytes.Buffer
 	for _, name := range PresetNames() {
 		s, configs, _ := Preset(name)
@@ -240,8 +241,9 @@ func TestBudgetIsATemplate(t *testing.T) {
 	}
 }
 
-// The mission's trade, as the README states it.
+// The trade that the preset is named for, on more seeds than one.
 func TestTradeSeparates(t *testing.T) {
+	skipUnderRace(t)
 	s, configs, _ := Preset("trade")
 	without, err := RunSeeds(s, configs[0], 1, 5)
 	if err != nil {
@@ -261,5 +263,11 @@ func TestTradeSeparates(t *testing.T) {
 	}
 	if a := with.Amplification; a.Min < 1.03 || a.Max > 1.15 {
 		t.Errorf("amplification with a budget is %v", a)
+	}
+	for i := range without.Reports {
+		cost := without.Reports[i].Availability - with.Reports[i].Availability
+		if cost < 0.03 || cost > 0.09 {
+			t.Errorf("seed %d: the budget costs %v of availability", without.Reports[i].Seed, cost)
+		}
 	}
 }
