@@ -29,7 +29,7 @@ type exchange struct {
 	last    *failure       // its failure, if this package made one
 	before  error          // the failure of the attempt before it
 
-	marker [1]string // the value of the retry marker
+	marker [1]string // the value of the retry marker, for all attempts
 	first  attempt
 }
 
@@ -51,6 +51,7 @@ func (t *Transport) begin(req *http.Request) *exchange {
 		executor: t.executor.For(t.keys.of(req.URL)),
 		classify: p.Classify,
 		stall:    p.AttemptTimeout,
+		marker:   [1]string{"1"},
 	}
 	if t.stall != 0 {
 		x.stall = t.stall

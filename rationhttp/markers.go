@@ -66,7 +66,6 @@ func (x *exchange) header(until time.Time) http.Header {
 		added[key] = values[:len(values):len(values)]
 	}
 	if x.retrying {
-		x.marker[0] = "1"
 		added[retryingKey] = x.marker[:]
 	}
 	if sendDeadline {
