@@ -16,13 +16,12 @@ var floorGroup = group{"Floor", []row{
 			time.NewTimer(time.Hour).Stop()
 		}
 	}),
-	floor("context-timeout", func(n int) {
-		ctx := context.Background()
-		for range n {
-			_, cancel := context.WithTimeout(ctx, time.Hour)
-			cancel()
-		}
-	}),
+	floor("context-timeout", contextLoop(func(context.Context) {})),
+	floor("context-timeout,waited-on", waitLoop),
+	floor("context-timeout,derived", contextLoop(func(ctx context.Context) {
+		_, cancel := context.WithCancel(ctx)
+		cancel()
+	})),
 }}
 
 func floor(name string, loop func(n int)) row {
@@ -30,6 +29,21 @@ func floor(name string, loop func(n int)) row {
 		name:    "floor",
 		prepare: func(testing.TB) func(int) { return loop },
 	}}}
+}
+
+// waitLoop is what any timeout costs that a function waits on.
+var waitLoop = contextLoop(func(ctx context.Context) { ctx.Done() })
+
+// contextLoop makes a context with a timeout, uses it and cancels it.
+func contextLoop(use func(context.Context)) func(n int) {
+	return func(n int) {
+		parent := context.Background()
+		for range n {
+			ctx, cancel := context.WithTimeout(parent, time.Hour)
+			use(ctx)
+			cancel()
+		}
+	}
 }
 
 var (
