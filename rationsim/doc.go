@@ -25,6 +25,11 @@
 // is a transient failure. There are no other clients: amplification is that of
 // this process alone, and a dependency with a Concurrency is all its own.
 //
+// # What repeats
+//
 // The same scenario, policy and seed give the same report, to the byte, on
-// every machine.
+// every machine, as long as the policy's own functions do. On one seed every
+// policy meets the same arrivals, and the same attempt of the same call takes
+// the same work, so that what differs between two reports is the policies'
+// doing and not the dice's.
 package rationsim

@@ -1,6 +1,8 @@
 package rationsim
 
 import (
+	"context"
+	"errors"
 	"math"
 	"runtime"
 	"slices"
@@ -302,11 +304,67 @@ func TestCapacity(t *testing.T) {
 	if r.Succeeded < 990 || r.Succeeded > 1015 {
 		t.Errorf("%d calls served, want about 100 a second for 10 s and those in flight", r.Succeeded)
 	}
+	accepted := 0
 	given := run(t, s, ration.Policy{
 		Attempts: 1, AttemptTimeout: 50 * time.Millisecond, Ceiling: ration.NoCeiling,
+		OnEvent: func(ev ration.Event) {
+			if ev.Kind == ration.EventAttempt && errors.Is(ev.Err, context.DeadlineExceeded) {
+				accepted++
+			}
+		},
 	}, 1)
 	if given.Succeeded != 0 {
 		t.Errorf("%d calls succeeded within half the time that the work takes", given.Succeeded)
+	}
+	if accepted < 990 || accepted > 1015 {
+		t.Errorf("%d attempts accepted, want no more for being given up halfway", accepted)
+	}
+}
+
+func TestFull(t *testing.T) {
+	for _, tt := range []struct {
+		concurrency, queue int
+		busy, waiting      int
+		want               bool
+	}{
+		{0, 0, 100, 0, false},
+		{2, 0, 1, 0, false},
+		{2, 0, 2, 0, true},
+		{2, 1, 2, 0, false},
+		{2, 1, 2, 1, true},
+	} {
+		d := dependency{
+			Dependency: Dependency{Concurrency: tt.concurrency, Queue: tt.queue},
+			busy:       tt.busy,
+		}
+		for range tt.waiting {
+			d.queue.push(&attempt{})
+		}
+		if got := d.full(); got != tt.want {
+			t.Errorf("%+v: full is %v", tt, got)
+		}
+	}
+}
+
+// First in, first out, also while the queue moves its items to the front.
+func TestQueueOrder(t *testing.T) {
+	var q fifo
+	in, out := 0, 0
+	for step := range 20_000 {
+		if step%3 != 2 || q.len() == 0 {
+			q.push(&attempt{number: in})
+			in++
+			continue
+		}
+		for range min(q.len(), step%7) {
+			if a := q.pop(); a.number != out {
+				t.Fatalf("got item %d, want %d", a.number, out)
+			}
+			out++
+		}
+	}
+	if q.len() != in-out || out < 2000 {
+		t.Errorf("%d items are left after %d in and %d out", q.len(), in, out)
 	}
 }
 

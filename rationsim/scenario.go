@@ -141,8 +141,11 @@ func (c *checker) servers(field string, n int) {
 }
 
 // A Config is one side of a comparison: a policy under a name. It is a value.
+//
 // The policy's Budget is a template: each run gets a fresh, full bucket of the
-// same parameters. Its hooks are not run; its OnEvent is.
+// same parameters. Its BeforeAttempt, Admit and Classify are not run, for there
+// is neither a request nor an answer to show them. Its OnEvent is, and with
+// [RunSeeds] by several runs at once; a Backoff.Custom likewise.
 type Config struct {
 	Name   string        // for reports
 	Policy ration.Policy // a value; each run builds an executor from it
