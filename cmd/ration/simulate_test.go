@@ -24,6 +24,7 @@ var goldens = map[string]string{
 }
 
 func TestGoldens(t *testing.T) {
+	skipUnderRace(t)
 	for _, name := range slices.Sorted(maps.Keys(goldens)) {
 		t.Run(name, func(t *testing.T) {
 			out, err, code := console(t, "", strings.Fields(goldens[name])...)
@@ -106,6 +107,7 @@ func decodeContract(t *testing.T, text string) contract {
 // the worst second is about twice the load, with one it is about the load, and the
 // price is a few points of availability.
 func TestTrade(t *testing.T) {
+	skipUnderRace(t)
 	first, _, _ := console(t, "", "simulate", "--json")
 	for _, args := range []string{"simulate --json", "simulate --json --seed 42"} {
 		out, _, code := console(t, "", strings.Fields(args)...)

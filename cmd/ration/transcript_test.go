@@ -24,6 +24,7 @@ type transcript struct {
 
 // TestManual runs the manual of the command, in the directory of its examples.
 func TestManual(t *testing.T) {
+	skipUnderRace(t)
 	manual, err := filepath.Abs("doc.go")
 	if err != nil {
 		t.Fatal(err)
@@ -37,6 +38,7 @@ func TestManual(t *testing.T) {
 // TestDocumentation runs what the README and the pages of docs show on consoles, in
 // the root of the repository.
 func TestDocumentation(t *testing.T) {
+	skipUnderRace(t)
 	t.Chdir("../..")
 	pages, err := filepath.Glob("docs/*.md")
 	if err != nil {
@@ -46,6 +48,13 @@ func TestDocumentation(t *testing.T) {
 		if _, err := os.Stat(page); err == nil {
 			t.Run(page, func(t *testing.T) { testTranscripts(t, page, consoleBlocks) })
 		}
+	}
+}
+
+func skipUnderRace(t *testing.T) {
+	t.Helper()
+	if raceEnabled {
+		t.Skip("nothing here runs beside anything else, and all of it takes long")
 	}
 }
 
