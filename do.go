@@ -23,8 +23,9 @@ import (
 // fn passes through to the caller.
 //
 // A failure that holds something, such as a connection, can have a method
-// Superseded(): it is called once a retry is decided, before the wait. When the
-// failure is the last one, whoever gets it decides.
+// Superseded(): it is called when a retry is decided, before the wait, and when the
+// budget or the breaker refuses, before the pause. When attempts end on the failure,
+// whoever gets it decides.
 func Do[T any](ctx context.Context, e *Executor, fn func(context.Context) (T, error)) (T, error) {
 	value, _, err := run(ctx, e, fn, nil)
 	return value, err
@@ -62,31 +63,31 @@ func run[T any](
 	c.stripe = window.Stripe()
 	c.log = log
 	c.begin(ctx, e, clock())
+	var o Outcome
 	for {
 		switch c.action {
 		case actPrepare:
 			err = c.s.BeforeAttempt(ctx, c.attempt+1)
-			c.advance(clock(), Outcome{Err: err}, 0)
+			c.advance(clock(), &Outcome{Err: err}, 0)
 		case ActAttempt:
-			var o Outcome
-			value, o = attempt(&c, fn)
-			c.advance(clock(), o, random(o))
+			value = attempt(&c, fn, &o)
+			c.advance(clock(), &o, random(&o))
 		case ActWait, ActPause:
-			if c.action == ActWait {
-				supersede(c.last)
-			}
+			supersede(c.last)
 			wait(ctx, c.due)
-			c.advance(clock(), Outcome{}, 0)
+			c.advance(clock(), nil, 0)
 		case ActStop:
 			return value, c.reason, c.result
 		}
 	}
 }
 
-// attempt makes one attempt and says what became of it.
-func attempt[T any](c *Call, fn func(context.Context) (T, error)) (value T, o Outcome) {
+// attempt makes one attempt and says in o what became of it.
+func attempt[T any](c *Call, fn func(context.Context) (T, error), o *Outcome) (value T) {
+	*o = Outcome{}
 	ctx := c.ctx
-	if c.bounded = c.bound(); c.bounded != nil {
+	if c.until != never { // else the caller's own, which costs no allocation
+		c.bounded = newAttemptContext(c.ctx, c.until.time(), c.retries)
 		ctx = c.bounded
 	}
 	value, o.Err = call(ctx, c.s, fn)
@@ -97,17 +98,11 @@ func attempt[T any](c *Call, fn func(context.Context) (T, error)) (value T, o Ou
 		o.TimedOut = o.unknown && c.bounded.timedOut()
 	}
 	o.Unrepeatable = o.Err != nil && isUnrepeatable(o.Err)
-	c.bounded.finish()
-	return value, o
-}
-
-// bound returns the context of the attempt that was decided, nil for the
-// caller's own: an attempt without bounds costs no allocation.
-func (c *Call) bound() *attemptContext {
-	if c.until == never {
-		return nil
+	if c.bounded != nil {
+		c.bounded.finish()
+		c.bounded = nil
 	}
-	return newAttemptContext(c.ctx, c.until.time(), c.retries)
+	return value
 }
 
 // call makes one attempt: the local admission, then the function.
@@ -161,7 +156,7 @@ func isUnrepeatable(err error) bool {
 }
 
 // random draws the number that a decision on o needs; a success needs none.
-func random(o Outcome) float64 {
+func random(o *Outcome) float64 {
 	if o.ok() {
 		return 0
 	}

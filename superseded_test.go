@@ -44,3 +44,19 @@ func TestSuperseded(t *testing.T) {
 		}
 	})
 }
+
+// A refusal comes in the place of the failure, after a pause.
+func TestSupersededByRefusal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := ration.MustNew(ration.Policy{Breaker: &ration.BreakerSettings{ConsecutiveFailures: 1}})
+		start := time.Now()
+		h := &holder{}
+		err := e.Run(t.Context(), func(context.Context) error { return ration.Transient(h) })
+		if !errors.Is(err, ration.ErrUnavailable) || !errors.Is(err, h) {
+			t.Fatal(err)
+		}
+		if len(h.released) != 1 || !h.released[0].Equal(start) {
+			t.Errorf("released at %v, want once, before the pause", h.released)
+		}
+	})
+}
