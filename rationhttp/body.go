@@ -63,6 +63,7 @@ func (x *exchange) releaseBody(answered bool) {
 	case x.req.Body != nil && !x.handed:
 		x.req.Body.Close()
 	}
+	x.kept = nil // an error that somebody keeps must not keep the body as well
 }
 
 // A keptBody keeps what is read of a body while it is sent, so that it can be sent
@@ -118,7 +119,7 @@ func (k *keptBody) again() (io.ReadCloser, error) {
 func (k *keptBody) complete() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return !k.lost && (k.end == nil || k.end == io.EOF)
+	return !k.lost && (k.end == nil || k.end == io.EOF) //nolint:errorlint // as Read returns it
 }
 
 // keep notes what a read of the source has brought.

@@ -77,12 +77,13 @@ func (t *Transport) begin(req *http.Request) *exchange {
 // when send returns, and the body is read after that.
 func (x *exchange) send(bounds context.Context) (resp *http.Response, err error) {
 	defer func() { x.before = err }()
-	x.discard() // what is still held, because nobody let go of it before the wait
+	until, _ := bounds.Deadline()
+	x.discard(until) // what nobody let go of before the wait
 	x.last = nil
 	if err := x.admit(); err != nil {
 		return nil, err
 	}
-	a := x.newAttempt(bounds)
+	a := x.newAttempt(until)
 	req := x.req.WithContext(&a.ctx)
 	if err := x.nextBody(req); err != nil {
 		a.ctx.end()
@@ -108,17 +109,14 @@ func (x *exchange) send(bounds context.Context) (resp *http.Response, err error)
 	return nil, x.failed(err, expired)
 }
 
-func (x *exchange) newAttempt(bounds context.Context) *attempt {
+// newAttempt returns an attempt that is bounded by the given time, zero for none.
+func (x *exchange) newAttempt(until time.Time) *attempt {
 	a := &x.first
 	if x.attempt != nil { // the first one's goroutines may still be there
 		a = new(attempt)
 	}
 	x.attempt = a
 	a.ctx.Context, a.ctx.nested = x.ctx, x.retrying
-	until, ok := bounds.Deadline()
-	if !ok {
-		return a
-	}
 	a.until = until
 	if d, ok := x.ctx.Deadline(); !ok || until.Before(d) { // else the caller's binds
 		a.ctx.wait(until, ration.ErrAttemptTimeout)
@@ -136,7 +134,9 @@ func (x *exchange) result(resp *http.Response, err error) (*http.Response, error
 		x.releaseBody(true)
 		return resp, nil
 	}
-	x.discard()
+	if x.held != nil {
+		x.discard(x.attempt.until)
+	}
 	x.releaseBody(false)
 	return nil, x.original(err)
 }
@@ -195,6 +195,6 @@ func (x *exchange) abandon() {
 	if a := x.attempt; a != nil {
 		a.ctx.end()
 	}
-	x.discard()
+	x.discard(time.Now()) // closes it
 	x.releaseBody(false)
 }

@@ -21,10 +21,11 @@ type failure struct {
 func (f *failure) Error() string { return f.err.Error() }
 func (f *failure) Unwrap() error { return f.err }
 
-// Superseded lets the response go before the wait, as the executor promises.
+// Superseded lets the response go before the wait or the pause, when the executor
+// calls it.
 func (f *failure) Superseded() {
 	if f.x != nil && !f.x.t.handOver {
-		f.x.discard()
+		f.x.discard(f.x.attempt.until)
 	}
 }
 

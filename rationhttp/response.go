@@ -85,8 +85,9 @@ func (a *attempt) adopt(x *exchange, resp *http.Response) {
 }
 
 // discard drains and closes the response that is held, so that its connection can
-// be used again. What reading it takes overlaps the wait before the retry.
-func (x *exchange) discard() {
+// be used again. It may take until the given time, zero for no bound, and what it
+// takes overlaps the wait before the retry.
+func (x *exchange) discard(bound time.Time) {
 	resp, a := x.held, x.attempt
 	if resp == nil {
 		return
@@ -97,8 +98,8 @@ func (x *exchange) discard() {
 	}
 	defer resp.Body.Close()
 	until := time.Now().Add(drainTime)
-	if !a.until.IsZero() && a.until.Before(until) {
-		until = a.until
+	if !bound.IsZero() && bound.Before(until) {
+		until = bound
 	}
 	if resp.ContentLength > drainLimit || time.Until(until) <= 0 {
 		return

@@ -43,23 +43,36 @@ func TestSupersededClosed(t *testing.T) {
 			t.Errorf("%d open after the caller's Close", base.unclosed())
 		}
 	})
-	synctest.Test(t, func(t *testing.T) { // while it waits, nothing is open
-		base := newScript(steps(503, 200)...)
-		p := plain()
-		p.Backoff = ration.Backoff{Transient: time.Hour, Max: time.Hour, Jitter: ration.NoJitter}
-		p.Deadline = ration.NoLimit
-		rt := newTransport(t, base, p)
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			send(t, rt, newRequest(t, "GET", "http://a.test/", nil))
-		}()
-		synctest.Wait()
-		if base.attempts() != 1 || base.unclosed() != 0 {
-			t.Errorf("in the wait: %d attempts, %d open", base.attempts(), base.unclosed())
-		}
-		<-done
-	})
+	for name, change := range map[string]func(*ration.Policy){
+		"wait": func(p *ration.Policy) {
+			p.Backoff = ration.Backoff{Transient: time.Second, Jitter: ration.NoJitter}
+		},
+		"pause": func(p *ration.Policy) {
+			p.Breaker = &ration.BreakerSettings{ConsecutiveFailures: 1}
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			base := newScript(steps(503, 200)...)
+			p := plain()
+			change(&p)
+			rt := newTransport(t, base, p)
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				rt.RoundTrip(newRequest(t, "GET", "http://a.test/", nil))
+			}()
+			synctest.Wait()
+			select {
+			case <-done:
+				t.Errorf("%s: over already", name)
+			default:
+			}
+			if base.attempts() != 1 || base.unclosed() != 0 {
+				t.Errorf("in the %s: %d attempts, %d open", name, base.attempts(), base.unclosed())
+			}
+			<-done
+		})
+	}
 }
 
 // twice503 answers each path with two 503s that have bodies, and then with 200.
@@ -281,7 +294,7 @@ func TestBodyStalls(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer resp.Body.Close()
-				time.Sleep(5 * time.Second) // of thinking before the read
+				time.Sleep(5 * time.Second) // sleep: in a bubble, thinking before the read
 				start := time.Now()
 				body, err := io.ReadAll(resp.Body)
 				took := time.Since(start)

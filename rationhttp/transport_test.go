@@ -682,3 +682,59 @@ func TestWithExecutor(t *testing.T) {
 		}
 	})
 }
+
+// C18: callers who go away are no evidence against the server.
+func TestCallersGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hang := true
+		base := roundTripper(func(r *http.Request) (*http.Response, error) {
+			if hang {
+				<-r.Context().Done()
+				return nil, context.Cause(r.Context())
+			}
+			return &http.Response{StatusCode: 503, Body: http.NoBody}, nil
+		})
+		rt := newTransport(t, base, ration.Policy{Budget: ration.NoBudget})
+		for i := range 100 {
+			ctx, cancel := context.WithCancel(t.Context())
+			if i%2 == 0 {
+				ctx, cancel = context.WithTimeout(t.Context(), time.Millisecond)
+			}
+			time.AfterFunc(time.Millisecond, cancel)
+			send(t, rt, newRequest(t, "GET", "http://a.test/", nil).WithContext(ctx))
+		}
+		if s := rt.Hosts()[0].Breaker.State; s != ration.BreakerClosed {
+			t.Errorf("breaker %v after calls that their callers gave up", s)
+		}
+		hang = false
+		for range 2 {
+			send(t, rt, newRequest(t, "GET", "http://a.test/", nil))
+		}
+		if s := rt.Hosts()[0].Breaker.State; s != ration.BreakerOpen {
+			t.Errorf("breaker %v after five failures", s)
+		}
+	})
+}
+
+// The timeout of a client is a deadline like any other.
+func TestClientTimeout(t *testing.T) {
+	handler := func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/hang" {
+			<-r.Context().Done()
+		}
+		w.WriteHeader(503)
+	}
+	inProtocols(t, handler, func(t *testing.T, s *memhttp.Server) {
+		p := plain()
+		p.Attempts = 1000
+		client := &http.Client{Transport: newTransport(t, s.Transport(), p), Timeout: time.Second}
+		for _, path := range []string{"/", "/hang"} {
+			start := time.Now()
+			_, err := client.Get(s.URL() + path)
+			var timeout interface{ Timeout() bool }
+			if !errors.As(err, &timeout) || !timeout.Timeout() || time.Since(start) > time.Second {
+				t.Errorf("%s: %v after %v", path, err, time.Since(start))
+			}
+		}
+	})
+}
