@@ -275,7 +275,7 @@ func TestListenerExits(t *testing.T) {
 // call for it.
 func TestUnclassified(t *testing.T) {
 	var heard recorder
-	e := ration.MustNew(ration.Policy{OnEvent: heard.hear})
+	e := ration.MustNew(ration.Policy{OnEvent: heard.hear, Backoff: ration.NoBackoff})
 	named := func(e *ration.Executor, err error) string {
 		e.Run(t.Context(), fails(err))
 		return terminal(t, heard.take()).Unclassified
