@@ -493,10 +493,11 @@ func TestCaseNestedRetries(t *testing.T) {
 					hits++
 					return errDown
 				})
-				if err = fmt.Errorf("%w: 503", errBackend); g.Marked() && tc.honour {
-					return ration.Unrepeatable(ration.Transient(err))
+				err = ration.Transient(fmt.Errorf("503: %w", errors.Unwrap(err)))
+				if g.Marked() && tc.honour {
+					return ration.Unrepeatable(err)
 				}
-				return ration.Transient(err)
+				return err
 			}
 			a := ration.MustNew(ration.Policy{Backoff: ration.NoBackoff})
 			err := a.Run(t.Context(), func(ctx context.Context) error {
