@@ -324,6 +324,13 @@ func TestMeasuredBaseIsClamped(t *testing.T) {
 			t.Errorf("%+v: %v for a median of %v, want %v", tt.m, got, tt.median, tt.want)
 		}
 	}
+	b := Backoff{Jitter: NoJitter}.withDefaults()
+	if got := b.delay(3, transientVerdict, 7, 0); got != 14 {
+		t.Errorf("%v from a measured base of 7 ns, want 14 ns", got)
+	}
+	if got := b.delay(3, throttledVerdict, 7, 0); got != 2*second {
+		t.Errorf("%v from the throttled base, want 2 s", got)
+	}
 }
 
 // What is measured replaces the transient base and nothing else, once there are

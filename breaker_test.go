@@ -716,6 +716,23 @@ func TestBreakerProbeNumbersWrap(t *testing.T) {
 	}
 }
 
+// The period is part of what a probe holds: its number comes again one day.
+func TestBreakerProbeNumbersRepeat(t *testing.T) {
+	r := newBreakerRig(BreakerSettings{})
+	bad(5)(r, 0)
+	enter("old")(r, instant(minute))
+	enter("p")(r, instant(2*minute)) // old has hung
+	fails("p")(r, instant(2*minute))
+	r.lastProbe = 0
+	enter("new")(r, instant(3*minute))
+	if r.held["new"].probe != r.held["old"].probe {
+		t.Fatalf("probes %d and %d", r.held["new"].probe, r.held["old"].probe)
+	}
+	if got := fails("old")(r, instant(3*minute)); got != "" || len(r.probes) != 1 {
+		t.Errorf("a probe of another period speaks for this one: %q", got)
+	}
+}
+
 func TestBreakerStateString(t *testing.T) {
 	for s, want := range map[BreakerState]string{
 		BreakerOff: "off", BreakerClosed: "closed", BreakerOpen: "open",

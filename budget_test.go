@@ -702,14 +702,17 @@ func TestBudgetConcurrent(t *testing.T) {
 	var granted atomic.Int64
 	each := func(n int, do func()) {
 		var wg sync.WaitGroup
+		start := make(chan struct{})
+		defer wg.Wait()
+		defer close(start)
 		for range goroutines {
 			wg.Go(func() {
+				<-start
 				for range n / goroutines {
 					do()
 				}
 			})
 		}
-		wg.Wait()
 	}
 	now := instant(0)
 	b := mustBudget(t, 0.2, 100)
@@ -722,11 +725,11 @@ func TestBudgetConcurrent(t *testing.T) {
 		t.Errorf("%d of 1000 tokens granted, %s left", n, balance(b))
 	}
 
-	b = drainedBudget(t, 0.2, 2000, now)
-	each(99_968, func() { b.deposit(now) })
-	b.deposit(now)
-	if got := balance(b); got != "19993.8" {
-		t.Errorf("%s tokens after 99,969 deposits of 0.2", got)
+	// Enough of them for each goroutine to meet the others.
+	b = drainedBudget(t, 0.2, 20_000, now)
+	each(960_000, func() { b.deposit(now) })
+	if got := balance(b); got != "192000" {
+		t.Errorf("%s tokens after 960,000 deposits of 0.2", got)
 	}
 
 	b = drainedBudget(t, 0.2, 10, now)

@@ -354,6 +354,31 @@ func TestKeysForgetAFloodAtOnce(t *testing.T) {
 	checkRegistry(t, keys)
 }
 
+// Open keys stay, though they are older than all the others of a flood.
+func TestKeysForgetAFloodAroundOpenOnes(t *testing.T) {
+	e := MustNew(opensAtOnce(15 * second))
+	keys := &e.root.keys
+	for i := range 1200 {
+		k := keys.add(e.root, strconv.Itoa(i), 0)
+		openedAt := instant(0)
+		if i < 300 {
+			openedAt = instant(10 * second)
+		}
+		openKey(k, openedAt)
+	}
+	keys.add(e.root, "new", instant(15*second))
+	if keys.count != MaxKeys {
+		t.Errorf("%d keys, want %d", keys.count, MaxKeys)
+	}
+	for i := range 1200 {
+		want := i < 300 || i >= 300+1201-MaxKeys
+		if found := keys.lookup(strconv.Itoa(i)) != nil; found != want {
+			t.Fatalf("key %d is remembered: %t, want %t", i, found, want)
+		}
+	}
+	checkRegistry(t, keys)
+}
+
 // When every key is open nobody looks for one to forget until the first break
 // ends; a clock that steps back does not put that off.
 func TestKeysScanAgain(t *testing.T) {
@@ -497,6 +522,11 @@ func TestKeysAddedTogether(t *testing.T) {
 				t.Fatal("two executors of one key")
 			}
 		}
+	}
+	// Whoever looked in vain, and then waited for the lock, looks again.
+	keys := &e.root.keys
+	if keys.add(e.root, "late", 0) != keys.add(e.root, "late", 0) {
+		t.Error("two executors of one key, one after the other")
 	}
 	checkRegistry(t, &e.root.keys)
 }
