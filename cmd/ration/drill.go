@@ -134,7 +134,13 @@ func (o *drillOptions) runJSON(ctx context.Context, std streams) error {
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)
 	e.SetIndent("", "  ")
-	return errors.Join(e.Encode(out), writeAll(std.out, text.Bytes()), err)
+	if err := e.Encode(out); err != nil {
+		return err
+	}
+	if _, err := std.out.Write(text.Bytes()); err != nil {
+		return err
+	}
+	return err
 }
 
 // runText prints what is to come, a line for each phase as it ends, and then the
@@ -159,12 +165,9 @@ func (o *drillOptions) runText(ctx context.Context, std streams) error {
 	} else {
 		text += "\n" + o.drillVerdict(results)
 	}
-	_, failed := io.WriteString(std.out, text)
-	return errors.Join(failed, err)
-}
-
-func writeAll(w io.Writer, text []byte) error {
-	_, err := w.Write(text)
+	if _, err := io.WriteString(std.out, text); err != nil {
+		return err
+	}
 	return err
 }
 

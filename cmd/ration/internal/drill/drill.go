@@ -81,7 +81,10 @@ func (d *Drill) Run(ctx context.Context, p Phase) (*Result, error) {
 	defer c.close()
 	// An action before the trouble opens the connections, and shows that the
 	// failures to come are the database's.
-	if err := c.act(ctx); err != nil {
+	switch err := c.act(ctx); {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil:
 		return nil, fmt.Errorf("the chain fails while nothing is wrong: %w", err)
 	}
 	n := &counts{begun: time.Now()}

@@ -17,14 +17,15 @@ type Trouble struct {
 	Timeout time.Duration // of the backend's attempts
 }
 
-// The troubles. Three attempts in ten is where retries multiply most while there
-// are budgets: more failures would deposit less, and fewer would want less.
+// The troubles. Of four attempts in ten that fail, retries save nearly all while
+// nothing bounds them, and budgets do not: that is where both what a budget is for
+// and what it costs can be seen.
 //
 // The timeout is short only where it is what fails, since an attempt that a busy
 // machine delays is none of the trouble. There, each of 64 attempts takes it all.
 var troubles = []Trouble{
 	{Name: "outage", Failing: 1, Timeout: time.Second},
-	{Name: "partial outage", Failing: 0.3, Timeout: time.Second},
+	{Name: "partial outage", Failing: 0.4, Timeout: time.Second},
 	{Name: "brownout", Late: time.Second, Timeout: 25 * time.Millisecond},
 }
 
