@@ -179,18 +179,24 @@ func SharedBudget(name string, fraction, minimumPerSecond float64) (*Budget, err
 // unlimited reports whether b is off: nil or [NoBudget].
 func (b *Budget) unlimited() bool { return b == nil || b == NoBudget }
 
-// Deposit records one successful attempt. Into a full bucket it is one load.
+// Deposit records one successful attempt. Into a full bucket it is one load, which
+// is inlined where it is called.
 func (b *Budget) Deposit(now time.Time) {
-	if b == nil || b.full.Load() {
-		return
+	if b != nil && !b.full.Load() {
+		b.depositAt(now)
 	}
-	b.deposit(instantOf(now))
 }
 
+func (b *Budget) depositAt(now time.Time) { b.add(instantOf(now)) }
+
 func (b *Budget) deposit(now instant) {
-	if b.full.Load() {
-		return
+	if !b.full.Load() {
+		b.add(now)
 	}
+}
+
+// add is a deposit into a bucket that was not full when it was last looked at.
+func (b *Budget) add(now instant) {
 	b.mu.Lock()
 	b.refill(now)
 	b.put(b.fraction)

@@ -100,7 +100,7 @@ func (c *Call) Decision() Decision { return c.decision(c.decided) }
 // ActStop it changes nothing.
 func (c *Call) Next(now time.Time, o Outcome, u float64) Decision {
 	c.decided = instantOf(now)
-	c.advance(c.decided, o, u)
+	c.advance(c.decided, &o, u)
 	return c.Decision()
 }
 
@@ -146,8 +146,9 @@ func (c *Call) begin(ctx context.Context, e *Executor, now instant) {
 	c.start(now)
 }
 
-// advance moves the call on. It is the whole of what a call decides.
-func (c *Call) advance(now instant, o Outcome, u float64) {
+// advance moves the call on. It is the whole of what a call decides. o comes by
+// reference, as a copy of what was just written piece by piece stalls the processor.
+func (c *Call) advance(now instant, o *Outcome, u float64) {
 	switch c.phase {
 	case phaseDue:
 		c.start(now)
@@ -233,7 +234,7 @@ func (c *Call) setBound(now instant) {
 }
 
 // judge records the outcome of an attempt and decides what follows.
-func (c *Call) judge(now instant, o Outcome, u float64) {
+func (c *Call) judge(now instant, o *Outcome, u float64) {
 	c.verdict, c.last, c.unknown, c.untimed = o.Verdict, o.Err, o.unknown, o.Untimed
 	if o.ok() {
 		c.succeed(now)
@@ -257,7 +258,7 @@ func (c *Call) judge(now instant, o Outcome, u float64) {
 // normalize settles what a failure counts as: a timeout is transient whatever
 // was said of it; an error that was called OK, or what no verdict is called, is
 // permanent; and only what asks to slow down can be this process's own refusal.
-func (c *Call) normalize(o Outcome) {
+func (c *Call) normalize(o *Outcome) {
 	if o.TimedOut {
 		c.verdict = Verdict{Kind: VerdictTransient}
 		c.unknown = false

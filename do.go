@@ -82,7 +82,8 @@ func run[T any](
 	}
 }
 
-// attempt makes one attempt and says in o what became of it.
+// attempt makes one attempt, after the local admission, and says in o what became
+// of it.
 func attempt[T any](c *Call, fn func(context.Context) (T, error), o *Outcome) (value T) {
 	*o = Outcome{}
 	ctx := c.ctx
@@ -90,7 +91,24 @@ func attempt[T any](c *Call, fn func(context.Context) (T, error), o *Outcome) (v
 		c.bounded = newAttemptContext(c.ctx, c.until.time(), c.retries)
 		ctx = c.bounded
 	}
-	value, o.Err = call(ctx, c.s, fn)
+	if c.s.Admit != nil {
+		o.Err = c.s.Admit(ctx)
+	}
+	if o.Err == nil {
+		value, o.Err = fn(ctx)
+	}
+	if o.Err != nil || c.s.Classify != nil {
+		classifyAttempt(c, value, o)
+	}
+	if c.bounded != nil {
+		c.bounded.finish()
+	}
+	return value
+}
+
+// classifyAttempt says what an attempt counts as, while its context still tells
+// whether its own timer has fired.
+func classifyAttempt[T any](c *Call, value T, o *Outcome) {
 	if o.Err != nil && isContextError(o.Err) && !isRefusal(o.Err) && c.bounded.timedOut() {
 		o.TimedOut = true // which no classifier is asked about
 	} else {
@@ -98,23 +116,6 @@ func attempt[T any](c *Call, fn func(context.Context) (T, error), o *Outcome) (v
 		o.TimedOut = o.unknown && c.bounded.timedOut()
 	}
 	o.Unrepeatable = o.Err != nil && isUnrepeatable(o.Err)
-	if c.bounded != nil {
-		c.bounded.finish()
-		c.bounded = nil
-	}
-	return value
-}
-
-// call makes one attempt: the local admission, then the function.
-func call[T any](
-	ctx context.Context, s *settings, fn func(context.Context) (T, error),
-) (value T, err error) {
-	if s.Admit != nil {
-		if err := s.Admit(ctx); err != nil {
-			return value, err
-		}
-	}
-	return fn(ctx)
 }
 
 // verdictOn classifies what an attempt returned. An error that carries its own

@@ -2,8 +2,15 @@ package ration
 
 import "time"
 
-// record notes the attempt that has just ended in the log and tells of it.
+// record notes the attempt that has just ended in the log and tells of it. This
+// half is small enough to be inlined, and usually there is neither.
 func (c *Call) record(now instant, err error) {
+	if c.log != nil || c.s.OnEvent != nil {
+		c.write(now, err)
+	}
+}
+
+func (c *Call) write(now instant, err error) {
 	duration := now.since(c.started)
 	if c.log != nil {
 		*c.log = append(*c.log, Attempt{
@@ -39,11 +46,15 @@ func (c *Call) adapted(now instant, kind EventKind, value time.Duration) {
 	}
 }
 
-// report tells of a change of the breaker's state.
+// report tells of a change of the breaker's state, if there is one.
 func (c *Call) report(now instant, t transition) {
 	if t.kind != 0 {
-		c.emit(now, Event{Kind: t.kind, Delay: t.delay})
+		c.changed(now, t)
 	}
+}
+
+func (c *Call) changed(now instant, t transition) {
+	c.emit(now, Event{Kind: t.kind, Delay: t.delay})
 }
 
 // emit fills in what every event carries and delivers it. No lock is held.
