@@ -118,7 +118,8 @@ func TestNestedRefusalAtTheTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := bucketOf(t, 1)
 		b.Withdraw(time.Now(), ration.Critical)
-		inner := ration.MustNew(ration.Policy{Budget: b})
+		// A wait that the outer timeout leaves no time for would be no refusal.
+		inner := ration.MustNew(ration.Policy{Budget: b, Backoff: ration.NoBackoff})
 		outer := ration.MustNew(ration.Policy{AttemptTimeout: 50 * ms, Backoff: ration.NoBackoff})
 		r := ration.Try(t.Context(), outer, func(ctx context.Context) (int, error) {
 			return 0, inner.Run(ctx, fails(context.DeadlineExceeded))
