@@ -30,27 +30,29 @@ type report func(key, format string, args ...any)
 // checkIdle reports settings of a section that is switched off: whoever wrote them
 // expects something of them.
 func checkIdle(path string, v reflect.Value, problem report) {
-	for i := range v.NumField() {
-		section := v.Field(i)
+	for field, section := range v.Fields() {
 		if section.Kind() != reflect.Pointer || section.IsNil() {
 			continue
 		}
-		enabled, isSection := sectionSwitch(section.Elem())
-		if !isSection {
-			continue
+		section = section.Elem()
+		enabled, isSection := sectionSwitch(section)
+		key := path + strict.Key(field.Name)
+		switch {
+		case !isSection:
+		case off(enabled):
+			reportIdle(key, section, problem)
+		default:
+			checkIdle(key+".", section, problem)
 		}
-		key := path + strict.Key(v.Type().Field(i).Name)
-		if off(enabled) {
-			for j := range section.Elem().NumField() {
-				name := section.Elem().Type().Field(j).Name
-				if name != "Enabled" && !section.Elem().Field(j).IsNil() {
-					problem(key+"."+strict.Key(name),
-						"has no effect beside enabled: false; remove one of them")
-				}
-			}
-			continue
+	}
+}
+
+func reportIdle(path string, section reflect.Value, problem report) {
+	for field, setting := range section.Fields() {
+		if field.Name != "Enabled" && !setting.IsNil() {
+			problem(path+"."+strict.Key(field.Name),
+				"has no effect beside enabled: false; remove one of them")
 		}
-		checkIdle(key+".", section.Elem(), problem)
 	}
 }
 

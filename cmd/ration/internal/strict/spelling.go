@@ -15,9 +15,10 @@ func Key(field string) string {
 
 // FieldProblem reports a problem that one of our packages found with a value built
 // from the file. Such a message begins with the name of a field of the value, and
-// the value stands in the file at path. It is retold in the words of the file.
+// the value stands in the file at path. It is retold in the words of the file, where a
+// zero never means a default.
 func (d *Document) FieldProblem(path, text string) {
-	field, rest, _ := strings.Cut(text, " ")
+	field, rest, _ := strings.Cut(strings.TrimSuffix(text, "; 0 means the default"), " ")
 	d.Problem(join(path, spell(field)), "%s", fieldName.ReplaceAllStringFunc(rest, spell))
 }
 

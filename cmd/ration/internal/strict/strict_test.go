@@ -307,6 +307,27 @@ func TestProblemPath(t *testing.T) {
 	}
 }
 
+// TestFieldProblem: what our packages say about fields is told about keys.
+func TestFieldProblem(t *testing.T) {
+	tests := []struct{ text, want string }{
+		{"Attempts -1 is negative; 0 means the default", "f:1: x.attempts: -1 is negative"},
+		{"Ceiling.Floor 50ms is not below AttemptTimeout 40ms", "f:1: x.ceiling.floor: 50ms is not below attemptTimeout 40ms"},
+		{"Breaker.Break 1s; use NoBreaker", "f:1: x.breaker.break: 1s; use enabled: false"},
+		{"Deadline -2ns is negative; NoLimit is none", "f:1: x.deadline: -2ns is negative; none is none"},
+		{"Dependency.Brownouts[2].Slower 0 is below P50", "f:1: x.dependency.brownouts[2].slower: 0 is below p50"},
+	}
+	for _, tt := range tests {
+		d, err := Read("f", strings.NewReader("x: {}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.FieldProblem("x", tt.text)
+		if got := d.Err().Error(); got != tt.want {
+			t.Errorf("got %s, want %s", got, tt.want)
+		}
+	}
+}
+
 // TestNeed: a key is missing when it is not there, but not when it is wrong, and not
 // from what is itself wrong.
 func TestNeed(t *testing.T) {
