@@ -74,6 +74,9 @@ func TestExplain(t *testing.T) {
 		{name: "deadline cuts", p: ration.Policy{
 			Deadline: 2500 * ms, AttemptTimeout: time.Second, Backoff: ration.NoBackoff,
 		}},
+		{name: "no time for the wait", p: ration.Policy{
+			Deadline: 1050 * ms, AttemptTimeout: time.Second,
+		}},
 		{name: "timeout above deadline", p: ration.Policy{
 			Deadline: time.Second, AttemptTimeout: time.Minute, Ceiling: ration.NoCeiling,
 		}},
