@@ -44,7 +44,8 @@ func TestBackoffDelays(t *testing.T) {
 		{"one base set", Backoff{Transient: 7}, throttledVerdict, []time.Duration{second}},
 		{"cap", Backoff{Max: 250 * ms}, transientVerdict,
 			[]time.Duration{100 * ms, 200 * ms, 250 * ms, 250 * ms}},
-		{"cap below the base", Backoff{Max: 50 * ms}, transientVerdict, []time.Duration{50 * ms, 50 * ms}},
+		{"cap below the base", Backoff{Max: 50 * ms}, transientVerdict,
+			[]time.Duration{50 * ms, 50 * ms}},
 		{"a base above the default cap", Backoff{Transient: minute}, transientVerdict,
 			[]time.Duration{minute, minute}},
 		{"a throttled base above it", Backoff{Throttled: minute}, transientVerdict,
@@ -138,7 +139,9 @@ func TestBackoffNoLimit(t *testing.T) {
 }
 
 func TestJitter(t *testing.T) {
-	for _, d := range []time.Duration{0, 1, 2, 3, 1000, 30 * second, maxDuration/2 - 1, maxDuration / 2} {
+	for _, d := range []time.Duration{
+		0, 1, 2, 3, 1000, 30 * second, maxDuration/2 - 1, maxDuration / 2,
+	} {
 		inexact := time.Duration(float64(d) * 1e-15)
 		for _, tt := range []struct {
 			name        string
@@ -392,7 +395,8 @@ func TestMeasuredBase(t *testing.T) {
 	}
 }
 
-// exactDelay computes a wait with room to spare: base × factor^(n-2), or the cap.
+// exactDelay computes a wait with room to spare: base × factor^(n-2), or the
+// cap.
 func exactDelay(b *Backoff, n int) *big.Float {
 	limit := new(big.Float).SetInt64(int64(b.limit()))
 	d := new(big.Float).SetPrec(200).SetInt64(int64(b.Transient))

@@ -9,8 +9,8 @@ import (
 	"github.com/ration-go/ration"
 )
 
-// Three failures in a row open the breaker, and the next call is refused without
-// an attempt.
+// Three failures in a row open the breaker, and the next call is refused
+// without an attempt.
 func ExampleBreakerSettings() {
 	executor := ration.MustNew(ration.Policy{
 		Attempts: 1,

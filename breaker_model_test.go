@@ -208,10 +208,10 @@ func (m *modelBreaker) status(now instant) string {
 	return "half-open"
 }
 
-// replayBreaker runs a history on a breaker and on the model, and compares every
-// answer. A clock that steps back is for the histories without a ratio: what the
-// failure window makes of one is tested where it is. It returns how often each
-// answer was given.
+// replayBreaker runs a history on a breaker and on the model, and compares
+// every answer. A clock that steps back is for the histories without a ratio:
+// what the failure window makes of one is tested where it is. It returns how
+// often each answer was given.
 func replayBreaker(t *testing.T, s stateScript) (met map[string]int) {
 	t.Helper()
 	met = map[string]int{}

@@ -68,7 +68,8 @@ func enter(name string) breakerOp {
 	}
 }
 
-// The ways in which a named attempt ends. ignored is every end without evidence.
+// The ways in which a named attempt ends. ignored is every end without
+// evidence.
 func succeeds(name string) breakerOp {
 	return func(r *breakerRig, now instant) string {
 		return tell(r.succeeded(now, &r.s, r.held[name], 0))

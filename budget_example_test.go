@@ -7,9 +7,9 @@ import (
 	"github.com/ration-go/ration"
 )
 
-// A budget of its own numbers: one retry for five successes, and one each second
-// when there is little traffic. It belongs beside the executor that uses it, not
-// into a function that runs once a request.
+// A budget of its own numbers: one retry for five successes, and one each
+// second when there is little traffic. It belongs beside the executor that uses
+// it, not into a function that runs once a request.
 func ExampleNewBudget() {
 	budget, err := ration.NewBudget(0.2, 1)
 	if err != nil {

@@ -368,9 +368,10 @@ func randomMoves(r *rand.Rand, b *Budget, n int, back bool) []budgetMove {
 //
 //	retries <= capacity + floor * t + fraction * successes
 //
-// t is how far apart the times in the window are. It is exact, in thousandths of
-// a billionth. How near the histories come to it is checked too, since a bound
-// that nothing comes near would be kept by a budget that refuses everything.
+// t is how far apart the times in the window are. It is exact, in thousandths
+// of a billionth. How near the histories come to it is checked too, since a
+// bound that nothing comes near would be kept by a budget that refuses
+// everything.
 func TestBudgetBound(t *testing.T) {
 	r := newStateRand(4)
 	for _, tt := range []struct {

@@ -378,7 +378,8 @@ func TestBudgetFundsExactly(t *testing.T) {
 	}
 }
 
-// The capacity of these is large enough to lose nothing, so that the sum counts.
+// The capacity of these is large enough to lose nothing, so that the sum
+// counts.
 func TestBudgetFundsExactlyWhatIsDeposited(t *testing.T) {
 	for _, tt := range []struct {
 		fraction float64

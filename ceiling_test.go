@@ -102,8 +102,8 @@ func TestCeilingSteps(t *testing.T) {
 	}
 }
 
-// The floor of a ceiling that is written gives way only where nothing else would
-// leave it an effect.
+// The floor of a ceiling that is written gives way only where nothing else
+// would leave it an effect.
 func TestCeilingDefaults(t *testing.T) {
 	own := Ceiling{Multiple: 2, Quantile: 0.9, MinimumSamples: 5, Floor: second}
 	for _, tt := range []struct {
@@ -115,16 +115,20 @@ func TestCeilingDefaults(t *testing.T) {
 		{"default", nil, 0, &Ceiling{3, 0.95, 20, 50 * time.Millisecond}},
 		{"default, no timeout", nil, NoLimit, nil},
 		{"default, short timeout", nil, 50 * time.Millisecond, nil},
-		{"default, longer timeout", nil, 50*time.Millisecond + 1, &Ceiling{3, 0.95, 20, 50 * time.Millisecond}},
+		{"default, longer timeout", nil, 50*time.Millisecond + 1,
+			&Ceiling{3, 0.95, 20, 50 * time.Millisecond}},
 		{"off", NoCeiling, 0, nil},
 		{"written", &own, 0, &own},
 		{"written, no timeout", &own, NoLimit, &own},
 		{"in part", &Ceiling{Quantile: 0.5}, 0, &Ceiling{3, 0.5, 20, 50 * time.Millisecond}},
-		{"in part, no timeout", &Ceiling{Quantile: 0.5}, NoLimit, &Ceiling{3, 0.5, 20, 50 * time.Millisecond}},
+		{"in part, no timeout", &Ceiling{Quantile: 0.5}, NoLimit,
+			&Ceiling{3, 0.5, 20, 50 * time.Millisecond}},
 		{"in part, short timeout", &Ceiling{Multiple: 4}, 40 * time.Millisecond,
 			&Ceiling{4, 0.95, 20, 20 * time.Millisecond}},
-		{"empty, short timeout", &Ceiling{}, 50 * time.Millisecond, &Ceiling{3, 0.95, 20, 25 * time.Millisecond}},
-		{"empty, longer timeout", &Ceiling{}, 60 * time.Millisecond, &Ceiling{3, 0.95, 20, 50 * time.Millisecond}},
+		{"empty, short timeout", &Ceiling{}, 50 * time.Millisecond,
+			&Ceiling{3, 0.95, 20, 25 * time.Millisecond}},
+		{"empty, longer timeout", &Ceiling{}, 60 * time.Millisecond,
+			&Ceiling{3, 0.95, 20, 50 * time.Millisecond}},
 	} {
 		e, err := New(Policy{Ceiling: tt.ceiling, AttemptTimeout: tt.timeout})
 		if err != nil {

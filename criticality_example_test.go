@@ -7,7 +7,8 @@ import (
 	"github.com/ration-go/ration"
 )
 
-// A nightly backfill says what it is, and stops retrying before a checkout does.
+// A nightly backfill says what it is, and stops retrying before a checkout
+// does.
 func ExampleWithCriticality() {
 	ctx := ration.WithCriticality(context.Background(), ration.Sheddable)
 	fmt.Println(ration.CriticalityOf(ctx))

@@ -108,10 +108,12 @@ func FuzzParseCriticality(f *testing.F) {
 	})
 }
 
-// The level decides how much of the budget a retry may use, and nothing else: of
-// thirty calls that need one, all make their first attempt.
+// The level decides how much of the budget a retry may use, and nothing else:
+// of thirty calls that need one, all make their first attempt.
 func TestCriticalityGatesRetries(t *testing.T) {
-	for c, want := range map[Criticality]int{Sheddable: 15, SheddablePlus: 30, Critical: 30, CriticalPlus: 30} {
+	for c, want := range map[Criticality]int{
+		Sheddable: 15, SheddablePlus: 30, Critical: 30, CriticalPlus: 30,
+	} {
 		e := MustNew(Policy{Attempts: 2})
 		ctx := WithCriticality(t.Context(), c)
 		retries := 0

@@ -20,7 +20,8 @@ var errKeyed = Transient(errors.New("keyed failure"))
 func failKey(context.Context) error    { return errKeyed }
 func succeedKey(context.Context) error { return nil }
 
-// opensAtOnce is a policy without waits whose breakers open at the first failure.
+// opensAtOnce is a policy without waits whose breakers open at the first
+// failure.
 func opensAtOnce(length time.Duration) Policy {
 	return Policy{
 		Attempts: 1,
@@ -87,8 +88,8 @@ func TestForFindsItsKey(t *testing.T) {
 	checkRegistry(t, &e.root.keys)
 }
 
-// C23: what one key spends, another still has. A bucket that the policy names is
-// shared on purpose.
+// C23: what one key spends, another still has. A bucket that the policy names
+// is shared on purpose.
 func TestKeysAreIsolated(t *testing.T) {
 	p := opensAtOnce(minute)
 	p.Attempts = 0
@@ -151,7 +152,8 @@ func TestKeysKeepTheirRetries(t *testing.T) {
 	})
 }
 
-// C30: many more keys than are remembered, with a failure each, and then silence.
+// C30: many more keys than are remembered, with a failure each, and then
+// silence.
 func TestKeysAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		keys := 100_000
@@ -277,8 +279,8 @@ func TestKeysForgetInOrder(t *testing.T) {
 	}
 }
 
-// C30: a key whose breaker is open is forgotten last, and not before its break is
-// over, even past the limit.
+// C30: a key whose breaker is open is forgotten last, and not before its break
+// is over, even past the limit.
 func TestKeysKeepOpenBreakers(t *testing.T) {
 	e := MustNew(opensAtOnce(15 * second))
 	keys := &e.root.keys
@@ -409,8 +411,8 @@ func TestKeysScanAgain(t *testing.T) {
 	}
 }
 
-// A key that is used, in whatever way, is remembered; one that is not goes after
-// ten minutes.
+// A key that is used, in whatever way, is remembered; one that is not goes
+// after ten minutes.
 func TestKeysIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := MustNew(Policy{Attempts: 1})
@@ -467,8 +469,8 @@ func TestKeysForgottenStillWork(t *testing.T) {
 	checkRegistry(t, &e.root.keys)
 }
 
-// Lookups pass through chains that others cut. Whoever asks gets the executor of
-// the key it asked for, and a key that never falls idle is never lost.
+// Lookups pass through chains that others cut. Whoever asks gets the executor
+// of the key it asked for, and a key that never falls idle is never lost.
 func TestKeysConcurrent(t *testing.T) {
 	const goroutines = 8
 	e := MustNew(opensAtOnce(time.Microsecond))
@@ -549,7 +551,8 @@ func TestForAllocs(t *testing.T) {
 	}
 }
 
-// A key with a history: budget, breaker with its window, and a latency estimate.
+// A key with a history: budget, breaker with its window, and a latency
+// estimate.
 func TestKeysMemory(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector allocates")

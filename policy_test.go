@@ -73,9 +73,12 @@ var badPolicies = []struct {
 	{"Backoff.Max", "-1ms", "NoLimit none", withBackoff(Backoff{Max: negative})},
 	{"Backoff.Jitter", "-1", "EqualJitter", withBackoff(Backoff{Jitter: -1})},
 	{"Backoff.Jitter", "3", "EqualJitter", withBackoff(Backoff{Jitter: 3})},
-	{"Backoff.Measured", "has no effect", "remove one", customBackoff(Backoff{Measured: &MeasuredBase{}})},
-	{"Backoff.Measured.Multiple", "-1", "0 means the default", withMeasured(MeasuredBase{Multiple: -1})},
-	{"Backoff.Measured.Multiple", "NaN", "0 means the default", withMeasured(MeasuredBase{Multiple: nan})},
+	{"Backoff.Measured", "has no effect", "remove one",
+		customBackoff(Backoff{Measured: &MeasuredBase{}})},
+	{"Backoff.Measured.Multiple", "-1", "0 means the default",
+		withMeasured(MeasuredBase{Multiple: -1})},
+	{"Backoff.Measured.Multiple", "NaN", "0 means the default",
+		withMeasured(MeasuredBase{Multiple: nan})},
 	{"Backoff.Measured.Multiple", "+Inf", "0 means the default",
 		withMeasured(MeasuredBase{Multiple: infinity})},
 	{"Backoff.Measured.MinimumSamples", "-1", "0 means the default",
@@ -84,12 +87,14 @@ var badPolicies = []struct {
 	{"Backoff.Measured.Spread", "0.5", "0 means the default", withMeasured(MeasuredBase{Spread: 0.5})},
 	{"Backoff.Measured.Spread", "-10", "0 means the default", withMeasured(MeasuredBase{Spread: -10})},
 	{"Backoff.Measured.Spread", "NaN", "0 means the default", withMeasured(MeasuredBase{Spread: nan})},
-	{"Backoff.Measured.Spread", "+Inf", "0 means the default", withMeasured(MeasuredBase{Spread: infinity})},
+	{"Backoff.Measured.Spread", "+Inf", "0 means the default",
+		withMeasured(MeasuredBase{Spread: infinity})},
 	{"Backoff", "is NoBackoff", "start from Backoff{}",
 		withoutBackoff(func(b *Backoff) { b.Transient = second })},
 	{"Backoff", "is NoBackoff", "start from Backoff{}",
 		withoutBackoff(func(b *Backoff) { b.Throttled = second })},
-	{"Backoff", "is NoBackoff", "start from Backoff{}", withoutBackoff(func(b *Backoff) { b.Factor = 2 })},
+	{"Backoff", "is NoBackoff", "start from Backoff{}",
+		withoutBackoff(func(b *Backoff) { b.Factor = 2 })},
 	{"Backoff", "is NoBackoff", "start from Backoff{}",
 		withoutBackoff(func(b *Backoff) { b.Custom = waitNone })},
 	{"Backoff", "is NoBackoff", "start from Backoff{}",
@@ -110,21 +115,28 @@ var badPolicies = []struct {
 	{"Ceiling.Floor", "1s", "AttemptTimeout 1s",
 		Policy{AttemptTimeout: second, Ceiling: &Ceiling{Floor: second}}},
 
-	{"Breaker.ConsecutiveFailures", "-1", "NoBreaker", withBreaker(BreakerSettings{ConsecutiveFailures: -1})},
+	{"Breaker.ConsecutiveFailures", "-1", "NoBreaker",
+		withBreaker(BreakerSettings{ConsecutiveFailures: -1})},
 	{"Breaker.FailureRatio", "-0.1", "(0, 1]", withBreaker(BreakerSettings{FailureRatio: -0.1})},
 	{"Breaker.FailureRatio", "1.01", "(0, 1]", withBreaker(BreakerSettings{FailureRatio: 1.01})},
 	{"Breaker.FailureRatio", "NaN", "(0, 1]", withBreaker(BreakerSettings{FailureRatio: nan})},
 	{"Breaker.FailureRatio", "+Inf", "(0, 1]", withBreaker(BreakerSettings{FailureRatio: infinity})},
 	{"Breaker.Window", "1m0s", "FailureRatio", withBreaker(BreakerSettings{Window: minute})},
 	{"Breaker.Window", "-1ms", "0 means the default", withRatio(BreakerSettings{Window: negative})},
-	{"Breaker.Window", "9.999999ms", "10ms", withRatio(BreakerSettings{Window: 10*time.Millisecond - 1})},
-	{"Breaker.Window", "0s and MinimumCalls 9", "FailureRatio", withBreaker(BreakerSettings{MinimumCalls: 9})},
-	{"Breaker.MinimumCalls", "-1", "0 means the default", withRatio(BreakerSettings{MinimumCalls: -1})},
+	{"Breaker.Window", "9.999999ms", "10ms",
+		withRatio(BreakerSettings{Window: 10*time.Millisecond - 1})},
+	{"Breaker.Window", "0s and MinimumCalls 9", "FailureRatio",
+		withBreaker(BreakerSettings{MinimumCalls: 9})},
+	{"Breaker.MinimumCalls", "-1", "0 means the default",
+		withRatio(BreakerSettings{MinimumCalls: -1})},
 	{"Breaker.Break", "-1ms", "0 means the default", withBreaker(BreakerSettings{Break: negative})},
-	{"Breaker.MaxBreak", "-1ms", "0 means the default", withBreaker(BreakerSettings{MaxBreak: negative})},
-	{"Breaker.MaxBreak", "1s", "Break 2s", withBreaker(BreakerSettings{Break: 2 * second, MaxBreak: second})},
+	{"Breaker.MaxBreak", "-1ms", "0 means the default",
+		withBreaker(BreakerSettings{MaxBreak: negative})},
+	{"Breaker.MaxBreak", "1s", "Break 2s",
+		withBreaker(BreakerSettings{Break: 2 * second, MaxBreak: second})},
 	{"Breaker.Probes", "-1", "0 means the default", withBreaker(BreakerSettings{Probes: -1})},
-	{"Breaker.ProbeSuccesses", "-1", "0 means the default", withBreaker(BreakerSettings{ProbeSuccesses: -1})},
+	{"Breaker.ProbeSuccesses", "-1", "0 means the default",
+		withBreaker(BreakerSettings{ProbeSuccesses: -1})},
 
 	{"Budget", "is a zero Budget", "NewBudget", Policy{Budget: &Budget{}}},
 }
@@ -235,7 +247,8 @@ func TestPolicyAccepts(t *testing.T) {
 		{AttemptTimeout: NoLimit, Ceiling: &Ceiling{Floor: hour}},
 		{AttemptTimeout: time.Millisecond, Ceiling: &Ceiling{}},
 		withBreaker(BreakerSettings{}),
-		withRatio(BreakerSettings{ConsecutiveFailures: -1, Window: 10 * time.Millisecond, MinimumCalls: 1}),
+		withRatio(BreakerSettings{ConsecutiveFailures: -1, MinimumCalls: 1}),
+		withRatio(BreakerSettings{Window: 10 * time.Millisecond}),
 		withBreaker(BreakerSettings{FailureRatio: 1}),
 		withBreaker(BreakerSettings{FailureRatio: math.SmallestNonzeroFloat64}),
 		withBreaker(BreakerSettings{Break: second, MaxBreak: second}),
@@ -285,9 +298,10 @@ func TestPolicyDefaultsGiveWay(t *testing.T) {
 	}
 }
 
-// documented finds the defaults in the comments of a field: what 0 means, and in
-// a comment on two fields, what it means for the second.
-var documented = regexp.MustCompile(`\b0 = (\d[\d.]*(?: (?:ms|s|min))?)(?: and (\d[\d.]* (?:s|min)))?\b`)
+// documented finds the defaults in the comments of a field: what 0 means, and
+// in a comment on two fields, what it means for the second.
+var documented = regexp.MustCompile(
+	`\b0 = (\d[\d.]*(?: (?:ms|s|min))?)(?: and (\d[\d.]* (?:s|min)))?\b`)
 
 // Every default that a comment promises is the one that applies. The comments
 // are where people look.
@@ -428,8 +442,8 @@ func FuzzPolicy(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) { roundTrips(t, data) })
 }
 
-// roundTrips makes a policy of a script and, if it is accepted, checks that what
-// comes back means the same, and that what is in force makes sense.
+// roundTrips makes a policy of a script and, if it is accepted, checks that
+// what comes back means the same, and that what is in force makes sense.
 func roundTrips(t *testing.T, s stateScript) bool {
 	t.Helper()
 	p := scriptedPolicy(&s)
@@ -451,11 +465,13 @@ func roundTrips(t *testing.T, s stateScript) bool {
 		}
 	}
 	if b := first.breaker; b != nil {
-		if b.Break <= 0 || b.Break > b.MaxBreak || b.Probes < 1 || b.ProbeSuccesses < 1 || first.lease <= 0 {
+		if b.Break <= 0 || b.Break > b.MaxBreak || b.Probes < 1 || b.ProbeSuccesses < 1 ||
+			first.lease <= 0 {
 			t.Fatalf("a breaker that makes no sense: %+v, lease %v", b, first.lease)
 		}
 	}
-	if first.Attempts < 1 || first.Deadline == 0 || first.AttemptTimeout == 0 || first.Backoff.Max == 0 {
+	if first.Attempts < 1 || first.Deadline == 0 || first.AttemptTimeout == 0 ||
+		first.Backoff.Max == 0 {
 		t.Fatalf("something without a value: %+v", first)
 	}
 	return true
@@ -572,13 +588,15 @@ func TestExecutorsOfOnePolicyShareNothing(t *testing.T) {
 	a, b := MustNew(p), MustNew(p)
 	exercise(t, a, base)
 	now := base.Add(second)
-	if a.Budget() == b.Budget() || a.Budget().UtilizationAt(now) == 0 || b.Budget().UtilizationAt(now) != 0 {
+	if a.Budget() == b.Budget() || a.Budget().UtilizationAt(now) == 0 ||
+		b.Budget().UtilizationAt(now) != 0 {
 		t.Error("a spent budget shows in the other executor")
 	}
 	if a.Breaker(now).State != BreakerOpen || b.Breaker(now).State != BreakerClosed {
 		t.Errorf("breakers %v and %v, want the first open", a.Breaker(now).State, b.Breaker(now).State)
 	}
-	if samples(a.state.estimates(), instantOf(now)) == 0 || samples(b.state.estimates(), instantOf(now)) != 0 {
+	if samples(a.state.estimates(), instantOf(now)) == 0 ||
+		samples(b.state.estimates(), instantOf(now)) != 0 {
 		t.Error("samples show in the other executor")
 	}
 	if len(a.Keys()) != 1 || len(b.Keys()) != 0 {
@@ -626,8 +644,8 @@ func TestExecutorBudget(t *testing.T) {
 	}
 }
 
-// C32: a reload in the middle of an outage leaves the breaker open and the bucket
-// empty; a reload that fails leaves everything.
+// C32: a reload in the middle of an outage leaves the breaker open and the
+// bucket empty; a reload that fails leaves everything.
 func TestUpdateKeepsState(t *testing.T) {
 	at := func(d time.Duration) time.Time { return base.Add(hour + d) }
 	p := Policy{
@@ -710,7 +728,8 @@ func TestUpdateOfTheBudget(t *testing.T) {
 		{"automatic stays", Policy{}, Policy{Attempts: 7}, "0"},
 		{"automatic to named", Policy{}, Policy{Budget: mustBudget(t, 0.2, 5)}, "0"},
 		{"named to automatic", Policy{Budget: mustBudget(t, 0.2, 5)}, Policy{}, "0"},
-		{"named to named", Policy{Budget: mustBudget(t, 0.2, 5)}, Policy{Budget: mustBudget(t, 0.1, 1)}, "0"},
+		{"named to named", Policy{Budget: mustBudget(t, 0.2, 5)},
+			Policy{Budget: mustBudget(t, 0.1, 1)}, "0"},
 		{"named to one in use", Policy{Budget: mustBudget(t, 0.2, 5)}, Policy{Budget: used}, "19"},
 		{"off to automatic", Policy{Budget: NoBudget}, Policy{}, "30"},
 		{"one attempt to three", Policy{Attempts: 1}, Policy{}, "30"},
