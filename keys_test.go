@@ -69,7 +69,7 @@ func TestForFindsItsKey(t *testing.T) {
 	if a.For("b") != b || a.For("a") != a || b.For("c") != e.For("c") {
 		t.Error("keys are not flat")
 	}
-	if e.For("") == e || e.For("") != e.For("") {
+	if nameless := e.For(""); nameless == e || e.For("") != nameless {
 		t.Error("the empty key is not a key like others")
 	}
 	var keys []string
@@ -79,7 +79,7 @@ func TestForFindsItsKey(t *testing.T) {
 	if want := []string{"", "a", "b", "c"}; !slices.Equal(keys, want) {
 		t.Errorf("Keys() = %q, want %q", keys, want)
 	}
-	if a.Once() == a || a.Once() != a.Once() || a.Once().Key() != "a" || a.Once().For("b") != b {
+	if once := a.Once(); once == a || a.Once() != once || once.Key() != "a" || once.For("b") != b {
 		t.Error("Once of a key is not of that key")
 	}
 	if a.Policy().Name != "keyed" {
@@ -439,7 +439,7 @@ func TestKeysIdle(t *testing.T) {
 		if n := len(e.Keys()); n != 4 {
 			t.Errorf("%d keys before ten minutes of silence, want 4", n)
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		if n := len(e.Keys()); n != 1 {
 			t.Errorf("%d keys after ten minutes of silence, want the one asked for since", n)
 		}
@@ -527,7 +527,8 @@ func TestKeysAddedTogether(t *testing.T) {
 	}
 	// Whoever looked in vain, and then waited for the lock, looks again.
 	keys := &e.root.keys
-	if keys.add(e.root, "late", 0) != keys.add(e.root, "late", 0) {
+	late := keys.add(e.root, "late", 0)
+	if keys.add(e.root, "late", 0) != late {
 		t.Error("two executors of one key, one after the other")
 	}
 	checkRegistry(t, &e.root.keys)
