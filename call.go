@@ -147,7 +147,7 @@ func (c *Call) begin(ctx context.Context, e *Executor, now instant) {
 }
 
 // advance moves the call on. It is the whole of what a call decides. o comes by
-// reference, as a copy of what was just written piece by piece stalls the processor.
+// reference: to copy what was just written in pieces would stall the processor.
 func (c *Call) advance(now instant, o *Outcome, u float64) {
 	switch c.phase {
 	case phaseDue:
@@ -245,7 +245,7 @@ func (c *Call) judge(now instant, o *Outcome, u float64) {
 	if !ended && c.deadlineMet(now, o.TimedOut) {
 		reason, ended = StopDeadlineExceeded, true
 	}
-	c.record(now, o.Err)
+	c.record(now)
 	evidence := c.verdict.Kind == VerdictTransient && !ended
 	c.inform(now, evidence, o.TimedOut, u)
 	if ended {
@@ -307,7 +307,7 @@ func (c *Call) succeed(now instant) {
 	if !c.untimed && (c.s.ceiling != nil || c.s.Backoff.Measured != nil) {
 		c.e.state.estimates().record(now, c.stripe, now.since(c.started))
 	}
-	c.record(now, nil)
+	c.record(now)
 	if c.s.breaker != nil {
 		t := c.e.state.breaker.succeeded(now, c.s.breaker, c.admission, c.stripe)
 		c.admitted = false

@@ -83,12 +83,16 @@ type Event struct {
 	Duration time.Duration
 
 	Delay  time.Duration // see the kinds
-	Err    error         // the last failure, as the function returned it
 	Reason StopReason    // of a terminal event
 
-	// Unclassified names the type of Err when the call ended because no rule
-	// knew that type, and the policy meets it for the first time. If such an
-	// error can heal, wrap it in [Transient] or teach the policy's Classifier.
+	// Err is the last failure, as the function returned it; if the attempt's
+	// own timer ended it, it matches [ErrAttemptTimeout] as well.
+	Err error
+
+	// Unclassified names the type of Err, or of what it wraps if it only adds
+	// words, when the call ended because no rule knew that type, and the policy
+	// meets it for the first time. If such an error can heal, wrap it in
+	// [Transient] or teach the policy's Classifier.
 	Unclassified string
 }
 

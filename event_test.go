@@ -292,7 +292,8 @@ func TestUnclassified(t *testing.T) {
 		{e.Once(), oddError{}, ""},
 		{e, ration.Permanent(otherError{}), ""}, // it says what it is
 		{e, context.Canceled, ""},               // a rule knows it
-		{e, otherError{}, "ration_test.otherError"},
+		{e, fmt.Errorf("while charging: %w", otherError{}), "ration_test.otherError"},
+		{e, otherError{}, ""},
 		{ration.MustNew(ration.Policy{OnEvent: heard.hear}), oddError{}, "ration_test.oddError"},
 		{ration.MustNew(ration.Policy{OnEvent: heard.hear, Classify: ration.DefaultClassifier}),
 			oddError{}, ""}, // the policy's own classifier answers for itself

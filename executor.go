@@ -205,9 +205,25 @@ type sighted struct {
 
 const maxSighted = 64
 
+// tellingType returns the type that says what went wrong: that of err, or of what
+// it wraps if it only adds words, as fmt.Errorf does.
+func tellingType(err error) reflect.Type {
+	t := reflect.TypeOf(err)
+	walk(err, func(node error) step {
+		t = reflect.TypeOf(node)
+		if t.Kind() == reflect.Pointer {
+			if pkg := t.Elem().PkgPath(); pkg == "fmt" || pkg == "errors" {
+				return into
+			}
+		}
+		return stop
+	})
+	return t
+}
+
 // first reports whether the type of err is met for the first time.
 func (s *sighted) first(err error) (name string, ok bool) {
-	t := reflect.TypeOf(err)
+	t := tellingType(err)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, seen := s.types[t]; seen || len(s.types) == maxSighted {

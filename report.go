@@ -4,13 +4,13 @@ import "time"
 
 // record notes the attempt that has just ended in the log and tells of it. This
 // half is small enough to be inlined, and usually there is neither.
-func (c *Call) record(now instant, err error) {
+func (c *Call) record(now instant) {
 	if c.log != nil || c.s.OnEvent != nil {
-		c.write(now, err)
+		c.write(now)
 	}
 }
 
-func (c *Call) write(now instant, err error) {
+func (c *Call) write(now instant) {
 	duration := now.since(c.started)
 	if c.log != nil {
 		*c.log = append(*c.log, Attempt{
@@ -25,9 +25,11 @@ func (c *Call) write(now instant, err error) {
 	if c.s.OnEvent == nil {
 		return
 	}
-	c.emit(now, Event{Kind: EventAttempt, Verdict: c.verdict, Duration: duration, Err: err})
+	ev := Event{Kind: EventAttempt, Verdict: c.verdict, Duration: duration, Err: c.last}
+	c.emit(now, ev)
 	if c.until != never && !c.untimed && now.since(c.until) >= orphanAge {
-		c.emit(now, Event{Kind: EventOrphanedWork, Verdict: c.verdict, Duration: duration, Err: err})
+		ev.Kind = EventOrphanedWork
+		c.emit(now, ev)
 	}
 }
 
