@@ -701,6 +701,19 @@ func TestBreakerStatusIsPure(t *testing.T) {
 	}
 }
 
+// An attempt that saw the breaker open, and waited for the lock while it closed,
+// is let in as any other.
+func TestBreakerClosesMeanwhile(t *testing.T) {
+	r := newBreakerRig(BreakerSettings{ConsecutiveFailures: 1})
+	a, ok, tr := r.admitSlow(0, &r.s, second)
+	if !ok || a.probe != 0 || tr.kind != 0 {
+		t.Errorf("%+v, %t, %+v, want an ordinary admission", a, ok, tr)
+	}
+	if got := tell(r.failed(0, &r.s, a, false, almostOne)); got != "opened 15s" {
+		t.Errorf("its failure: %q", got)
+	}
+}
+
 // The number of a probe skips zero, which stands for none, when it wraps.
 func TestBreakerProbeNumbersWrap(t *testing.T) {
 	r := newBreakerRig(BreakerSettings{ProbeSuccesses: 4})
