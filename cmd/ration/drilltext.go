@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/ration-go/ration"
 	"github.com/ration-go/ration/cmd/ration/internal/drill"
@@ -49,8 +48,8 @@ func (o *drillOptions) terms() (rows [][2]string) {
 		[2]string{"burst", fmt.Sprintf("retries beyond what successes and time have earned in the "+
 			"phase, at most %d at an arrow: only the tokens that a bucket starts with can have "+
 			"funded them", tokens)},
-		[2]string{"worst second", "attempts at the database in one second of the load, for each user " +
-			"action that begins in it, the burst included"},
+		[2]string{"worst second", "attempts at the database in one second, for each user action that " +
+			"begins in one, the burst included"},
 		[2]string{"latencies", "of whole user actions, failed ones too; a refusal comes after a pause " +
 			"of 100ms"},
 		[2]string{"nested", "calls of a server that can retry, made for a caller that can"},
@@ -62,7 +61,8 @@ func troubleText(t drill.Trouble) string {
 	switch {
 	case t.Late > 0:
 		return fmt.Sprintf("the database takes %s to answer, and an attempt at it times out "+
-			"after %s (%s otherwise)", short(t.Late), short(t.Timeout), short(time.Second))
+			"after %s (%s otherwise)", short(t.Late), short(t.Timeout),
+			short(ration.DefaultAttemptTimeout))
 	case t.Failing < 1:
 		return fmt.Sprintf("the database answers %s%% of attempts with 503, at random but the "+
 			"same in each drill", decimal(100*t.Failing))

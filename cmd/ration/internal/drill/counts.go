@@ -36,10 +36,9 @@ var tierNames = [tiers]string{"frontend", "backend", "database"}
 // counts are what happens from the moment the trouble begins. A nil counts counts
 // nothing. It is safe for concurrent use.
 type counts struct {
-	begun   time.Time
-	actions tally
-	tiers   [tiers]tally
-	hops    [hops]hop
+	begun time.Time
+	tiers [tiers]tally
+	hops  [hops]hop
 }
 
 // arrive counts an attempt where it arrives.
@@ -87,9 +86,9 @@ type tally struct {
 	seconds [tallied]atomic.Int64
 }
 
-// tallied is for how many seconds a tally goes: the longest load that a phase can
-// have. What happens later counts in all.
-const tallied = int(MaxEach / time.Second)
+// tallied is for how many seconds a tally goes: until the last action of the longest
+// load is past its deadline. What may come later counts in all.
+const tallied = int((MaxEach + Deadline) / time.Second)
 
 // MaxEach is the longest load of a phase.
 const MaxEach = 10 * time.Minute
@@ -102,3 +101,11 @@ func (t *tally) add(since time.Duration) {
 }
 
 func (t *tally) count() int { return int(t.total.Load()) }
+
+// most returns the count of the second that has the most.
+func (t *tally) most() (n int) {
+	for i := range t.seconds {
+		n = max(n, int(t.seconds[i].Load()))
+	}
+	return n
+}

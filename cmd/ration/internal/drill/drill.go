@@ -94,7 +94,7 @@ func (d *Drill) Run(ctx context.Context, p Phase) (*Result, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	return newResult(p, n, actions, elapsed, d.Each), nil
+	return d.result(p, n, actions, elapsed), nil
 }
 
 // An action is what became of one user action.
@@ -122,7 +122,6 @@ func (d *Drill) drive(ctx context.Context, c *chain, n *counts) []action {
 		}
 		running.Go(func() {
 			begun := time.Now()
-			n.actions.add(begun.Sub(n.begun))
 			actions[i].err = c.act(ctx)
 			actions[i].took = time.Since(begun)
 			if d.Acted != nil {

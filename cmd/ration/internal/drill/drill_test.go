@@ -218,37 +218,36 @@ func TestBurst(t *testing.T) {
 	}
 }
 
-// TestWorstSecond: whole seconds of the load, each by what began in it.
+// TestWorstSecond: by how many actions begin in a second, whenever it is.
 func TestWorstSecond(t *testing.T) {
-	var attempts, actions tally
-	at := func(t *tally, n int, since time.Duration) {
+	var attempts tally
+	at := func(n int, since time.Duration) {
 		for range n {
-			t.add(since)
+			attempts.add(since)
 		}
 	}
-	at(&actions, 10, 0)
-	at(&actions, 10, 1900*time.Millisecond)
-	at(&actions, 1, 3*time.Second)
-	at(&attempts, 20, 999*time.Millisecond)
-	at(&attempts, 30, time.Second)
-	at(&attempts, 5, 2*time.Second) // nothing began in it
-	at(&attempts, 50, 3*time.Second)
-	at(&attempts, 7, MaxEach) // counts in all, and nowhere else
+	at(20, 999*time.Millisecond)
+	at(10, time.Second)
+	at(20, 1999*time.Millisecond)
+	at(5, 2*time.Second)
+	at(40, MaxEach+Deadline) // counts in all, and nowhere else
 	tests := []struct {
-		load time.Duration
-		want float64
+		drill Drill
+		want  float64
 	}{
-		{time.Second, 2},
-		{1999 * time.Millisecond, 2},
-		{2 * time.Second, 3},
-		{3 * time.Second, 3},
-		{4 * time.Second, 50},
-		{900 * time.Millisecond, 112.0 / 21},
+		{Drill{Rate: 10, Each: time.Second}, 3},
+		{Drill{Rate: 10, Each: 3 * time.Second}, 3},
+		{Drill{Rate: 20, Each: time.Minute}, 1.5},
+		{Drill{Rate: 10, Each: 900 * time.Millisecond}, 95.0 / 9},
 	}
 	for _, tt := range tests {
-		if got := worstSecond(&attempts, &actions, tt.load); got != tt.want {
-			t.Errorf("%v: %v, want %v", tt.load, got, tt.want)
+		if got := tt.drill.worstSecond(&attempts); got != tt.want {
+			t.Errorf("%+v: %v, want %v", tt.drill, got, tt.want)
 		}
+	}
+	at(31, MaxEach+Deadline-1)
+	if got := (&Drill{Rate: 10, Each: time.Second}).worstSecond(&attempts); got != 3.1 {
+		t.Errorf("in the last second: %v", got)
 	}
 }
 

@@ -24,8 +24,8 @@ type Result struct {
 	// and so leaving out a retry leaves out one attempt.
 	Amplification float64 `json:"amplification"`
 
-	// WorstSecond is the same for the worst second of the load, with the burst,
-	// which is often what makes it the worst.
+	// WorstSecond is the same for the worst second, with the burst, which is often
+	// what makes it the worst.
 	WorstSecond float64 `json:"amplification_worst_second"`
 
 	Latency  Latency `json:"latency_s"`
@@ -56,7 +56,8 @@ type Latency struct {
 // SuccessRate is the share of user actions that succeeded.
 func (r *Result) SuccessRate() float64 { return float64(r.Succeeded) / float64(r.Actions) }
 
-func newResult(p Phase, n *counts, actions []action, elapsed, load time.Duration) *Result {
+// result adds up a phase that has run to its end.
+func (d *Drill) result(p Phase, n *counts, actions []action, elapsed time.Duration) *Result {
 	r := &Result{
 		Name:     p.Name(),
 		Budgets:  p.Budgets,
@@ -88,24 +89,18 @@ func newResult(p Phase, n *counts, actions []action, elapsed, load time.Duration
 	}
 	bottom := &n.tiers[tierDatabase]
 	r.Amplification = float64(bottom.count()-r.BurstRetries) / float64(r.Actions)
-	r.WorstSecond = worstSecond(bottom, &n.actions, load)
+	r.WorstSecond = d.worstSecond(bottom)
 	return r
 }
 
-// worstSecond returns the highest quotient of attempts and actions that begin in
-// one second, over the whole seconds of the load. A load of less than a second is
-// taken as one.
-func worstSecond(attempts, actions *tally, load time.Duration) (worst float64) {
-	whole := int(load / time.Second)
-	if whole == 0 {
-		return float64(attempts.count()) / float64(actions.count())
+// worstSecond returns the most attempts in one second for each action that begins
+// in one. Actions begin evenly, so that it makes no difference in which. What comes
+// of less than a second of load is taken as that of one second.
+func (d *Drill) worstSecond(attempts *tally) float64 {
+	if d.Each < time.Second {
+		return float64(attempts.count()) / float64(d.Actions())
 	}
-	for i := range whole {
-		if began := actions.seconds[i].Load(); began > 0 {
-			worst = max(worst, float64(attempts.seconds[i].Load())/float64(began))
-		}
-	}
-	return worst
+	return float64(attempts.most()) / float64(d.Rate)
 }
 
 func latencyOf(actions []action) Latency {

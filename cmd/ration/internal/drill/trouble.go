@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/ration-go/ration"
 )
 
 // A Trouble is what is wrong with the database, and how long the backend waits for
@@ -17,15 +19,17 @@ type Trouble struct {
 	Timeout time.Duration // of the backend's attempts
 }
 
+// usual is the timeout where it is not what fails: long, since an attempt that a
+// busy machine delays is none of the trouble.
+const usual = ration.DefaultAttemptTimeout
+
 // The troubles. Of four attempts in ten that fail, retries save nearly all while
 // nothing bounds them, and budgets do not: that is where both what a budget is for
-// and what it costs can be seen.
-//
-// The timeout is short only where it is what fails, since an attempt that a busy
-// machine delays is none of the trouble. There, each of 64 attempts takes it all.
+// and what it costs can be seen. The brownout's timeout is short because each of 64
+// attempts takes all of it.
 var troubles = []Trouble{
-	{Name: "outage", Failing: 1, Timeout: time.Second},
-	{Name: "partial outage", Failing: 0.4, Timeout: time.Second},
+	{Name: "outage", Failing: 1, Timeout: usual},
+	{Name: "partial outage", Failing: 0.4, Timeout: usual},
 	{Name: "brownout", Late: time.Second, Timeout: 25 * time.Millisecond},
 }
 
