@@ -12,10 +12,10 @@ import (
 // retry, unless [WithBodyLimit] says otherwise: 1 MiB.
 const DefaultBodyLimit = 1 << 20
 
-// ErrBodyNotKept is matched, through errors.Is, by the last failure of a request
-// that could have been retried but for its body: more of it was sent than the limit
-// allows to keep. The event [ration.EventNotRetried] carries it; the caller gets the
-// response or the error of the attempt itself.
+// ErrBodyNotKept is matched, through errors.Is, by the last failure of a
+// request that could have been retried but for its body: more of it was sent
+// than the limit allows to keep. The event [ration.EventNotRetried] carries it;
+// the caller gets the response or the error of the attempt itself.
 var ErrBodyNotKept = errors.New("rationhttp: request body is not kept for a retry")
 
 var errBodyGone = errors.New("rationhttp: read on the request body of an earlier attempt")
@@ -42,8 +42,8 @@ func (x *exchange) nextBody(req *http.Request) error {
 	return nil
 }
 
-// unrepeatable returns why this request cannot be sent again after all, nil if it
-// can.
+// unrepeatable returns why this request cannot be sent again after all, nil if
+// it can.
 func (x *exchange) unrepeatable() error {
 	if x.tooLarge || x.kept != nil && !x.kept.complete() {
 		return ErrBodyNotKept
@@ -51,9 +51,9 @@ func (x *exchange) unrepeatable() error {
 	return nil
 }
 
-// releaseBody closes the caller's body when no attempt is left that would. A base
-// that was handed the body closes it, possibly after it has returned: with a
-// response that came early it may still be sending.
+// releaseBody closes the caller's body when no attempt is left that would. A
+// base that was handed the body closes it, possibly after it has returned: with
+// a response that came early it may still be sending.
 func (x *exchange) releaseBody(answered bool) {
 	switch {
 	case x.kept != nil && answered:
@@ -66,14 +66,14 @@ func (x *exchange) releaseBody(answered bool) {
 	x.kept = nil // an error that somebody keeps must not keep the body as well
 }
 
-// A keptBody keeps what is read of a body while it is sent, so that it can be sent
-// again: first what was kept, then the rest from the source. Nothing is read ahead:
-// a body may be a pipe that is filled in answer to the response.
+// A keptBody keeps what is read of a body while it is sent, so that it can be
+// sent again: first what was kept, then the rest from the source. Nothing is
+// read ahead: a body may be a pipe that is filled in answer to the response.
 //
-// Protocol. turn has room for one, who reads the source, so that a read which the
-// previous attempt began is waited for, with what it brings, and no lock is held
-// meanwhile. mu guards the rest. Each attempt has a reader of its own; making the
-// next one cuts the previous one off.
+// Protocol. turn has room for one, who reads the source, so that a read which
+// the previous attempt began is waited for, with what it brings, and no lock is
+// held meanwhile. mu guards the rest. Each attempt has a reader of its own;
+// making the next one cuts the previous one off.
 type keptBody struct {
 	src   io.ReadCloser
 	limit int64
@@ -114,8 +114,9 @@ func (k *keptBody) again() (io.ReadCloser, error) {
 	return k.next(), nil
 }
 
-// complete reports whether the next attempt would send the whole body: all that was
-// read of it is here, and the rest, if any, is still to come from the source.
+// complete reports whether the next attempt would send the whole body: all that
+// was read of it is here, and the rest, if any, is still to come from the
+// source.
 func (k *keptBody) complete() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -196,8 +197,8 @@ func (r *keptReader) replay(p []byte) (n int, err error, known bool) {
 	return 0, k.end, k.end != nil
 }
 
-// advance reads the source, unless the one before has read more meanwhile. It is
-// called with the turn, which it gives back.
+// advance reads the source, unless the one before has read more meanwhile. It
+// is called with the turn, which it gives back.
 func (r *keptReader) advance(p []byte) (n int, ok bool, err error) {
 	k := r.kept
 	defer func() { <-k.turn }()

@@ -69,8 +69,8 @@ func TestBodyReplay(t *testing.T) {
 	}
 }
 
-// A body that is not kept is sent once; the caller gets the outcome itself, and the
-// event says why there was no retry.
+// A body that is not kept is sent once; the caller gets the outcome itself, and
+// the event says why there was no retry.
 func TestBodyNotKept(t *testing.T) {
 	large := strings.Repeat("x", 100)
 	for _, tc := range []struct {
@@ -127,8 +127,8 @@ func TestLargeBodyAnswered(t *testing.T) {
 	}
 }
 
-// What was never read need not be kept: an attempt that did not get as far as the
-// body is retried, whatever is known about its length.
+// What was never read need not be kept: an attempt that did not get as far as
+// the body is retried, whatever is known about its length.
 func TestBodyUnread(t *testing.T) {
 	for _, length := range []int64{4, -1} {
 		synctest.Test(t, func(t *testing.T) {
@@ -143,8 +143,8 @@ func TestBodyUnread(t *testing.T) {
 	}
 }
 
-// An early response, or a lost connection, leaves the rest of the body unread: the
-// next attempt sends what was kept and goes on with the source.
+// An early response, or a lost connection, leaves the rest of the body unread:
+// the next attempt sends what was kept and goes on with the source.
 func TestBodyHalfRead(t *testing.T) {
 	for _, length := range []int64{4, -1} {
 		synctest.Test(t, func(t *testing.T) {
@@ -239,7 +239,8 @@ func TestBodyClosed(t *testing.T) {
 		{name: "spent on errors", method: "PUT", length: 4, steps: []step{{err: syscall.ECONNRESET}}},
 		{name: "post", method: "POST", length: 4, steps: steps(503)},
 		{name: "too large", method: "PUT", length: 4 << 20, steps: steps(503)},
-		{name: "limited", method: "PUT", length: 4, steps: steps(200), opts: []rationhttp.Option{limited}},
+		{name: "limited", method: "PUT", length: 4, steps: steps(200),
+			opts: []rationhttp.Option{limited}},
 		{name: "limited post", method: "POST", length: 4, steps: steps(200),
 			opts: []rationhttp.Option{limited}},
 		{name: "hook", method: "PUT", length: 4, steps: steps(200), policy: func(p *ration.Policy) {
@@ -251,7 +252,8 @@ func TestBodyClosed(t *testing.T) {
 				cancel()
 				return ctx
 			}},
-		{name: "deadline", method: "PUT", length: -1, steps: []step{{status: 429, header: "Retry-After: 86400"}}},
+		{name: "deadline", method: "PUT", length: -1,
+			steps: []step{{status: 429, header: "Retry-After: 86400"}}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -277,8 +279,8 @@ func TestBodyClosed(t *testing.T) {
 	}
 }
 
-// A response may come while the body is still being sent. The body then belongs to
-// the transport until that is done.
+// A response may come while the body is still being sent. The body then belongs
+// to the transport until that is done.
 func TestBodyOutlivesCall(t *testing.T) {
 	for _, length := range []int64{4, -1} {
 		body := &trackedBody{Reader: strings.NewReader("body")}
@@ -339,7 +341,8 @@ func inProtocols(t *testing.T, h http.HandlerFunc, test func(t *testing.T, s *me
 }
 
 // Byte for byte, over real transports: with GetBody and without, declared and
-// chunked, with trailers, and through a redirect that the client follows above us.
+// chunked, with trailers, and through a redirect that the client follows above
+// us.
 func TestBodyOverTheWire(t *testing.T) {
 	content := bytes.Repeat([]byte("0123456789abcdef"), 4096)
 	sum := sha256.Sum256(content)
@@ -409,8 +412,8 @@ func TestBodyOverTheWire(t *testing.T) {
 	})
 }
 
-// Expect: 100-continue: the body is sent only once the server asks for it, and a
-// refusal before that is retried without having read it.
+// Expect: 100-continue: the body is sent only once the server asks for it, and
+// a refusal before that is retried without having read it.
 func TestExpectContinue(t *testing.T) {
 	var hits atomic.Int64
 	server, transport := newServer(t, func(w http.ResponseWriter, r *http.Request) {
@@ -437,8 +440,8 @@ func TestExpectContinue(t *testing.T) {
 	}
 }
 
-// C02: a server that answers before it has read a body of 2 MiB, while the transport
-// is still writing it.
+// C02: a server that answers before it has read a body of 2 MiB, while the
+// transport is still writing it.
 func TestBodyRace(t *testing.T) {
 	content := bytes.Repeat([]byte("abcdefgh"), 256<<10)
 	sum := sha256.Sum256(content)

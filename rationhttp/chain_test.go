@@ -63,9 +63,9 @@ func newHop(
 	return h
 }
 
-// C26: A calls B calls C, which always fails. Each of A and B makes three attempts:
-// nine arrive, and B reports that it retries within A's retries, from the first
-// attempt on. With the loop broken, B's three are all.
+// C26: A calls B calls C, which always fails. Each of A and B makes three
+// attempts: nine arrive, and B reports that it retries within A's retries, from
+// the first attempt on. With the loop broken, B's three are all.
 func TestNestedChain(t *testing.T) {
 	for _, tc := range []struct {
 		breakLoops bool
@@ -161,7 +161,7 @@ func TestBrokenLoopNotObeyed(t *testing.T) {
 			"X-Other: never":        {rationhttp.ObeyBrokenLoops()},
 		} {
 			base := newScript(step{status: 503, header: header})
-			send(t, newTransport(t, base, plain(), opts...), newRequest(t, "GET", "http://a.test/", nil))
+			send(t, newTransport(t, base, plain(), opts...), get(t))
 			if base.attempts() != 3 {
 				t.Errorf("%s: %d attempts", header, base.attempts())
 			}
@@ -170,7 +170,7 @@ func TestBrokenLoopNotObeyed(t *testing.T) {
 		r := &recorder{}
 		p := ration.Policy{OnEvent: r.hear, Breaker: &ration.BreakerSettings{ConsecutiveFailures: 1}}
 		rt := newTransport(t, base, p, rationhttp.ObeyBrokenLoops())
-		status, body, err := send(t, rt, newRequest(t, "GET", "http://a.test/", nil))
+		status, body, err := send(t, rt, get(t))
 		if status != 503 || body != "why" || err != nil || base.attempts() != 1 || base.unclosed() != 0 {
 			t.Errorf("%d %q, %v after %d attempts", status, body, err, base.attempts())
 		}

@@ -10,22 +10,23 @@ import (
 	"github.com/ration-go/ration"
 )
 
-// A requestContext is the context of one attempt's request. It lives longer than
-// the attempt: a response body is read through it, so that it ends when the body
-// is closed or read to its end, or when the caller's context does. Until then it
-// bounds one wait after the other, first for the headers, then for each read of
-// the body, and never the time in between: a slow reader is not blamed.
+// A requestContext is the context of one attempt's request. It lives longer
+// than the attempt: a response body is read through it, so that it ends when
+// the body is closed or read to its end, or when the caller's context does.
+// Until then it bounds one wait after the other, first for the headers, then
+// for each read of the body, and never the time in between: a slow reader is
+// not blamed.
 //
 // It is armed when somebody asks for Done. Until then it costs no allocation
-// beside the call that holds it: a standard context and a timer for each attempt
-// would be half of what a call through this package costs, and a base that
-// answers from a cache never waits. From then on a standard context is the one
-// truth, which whatever derives from it finds behind Value.
+// beside the call that holds it: a standard context and a timer for each
+// attempt would be half of what a call through this package costs, and a base
+// that answers from a cache never waits. From then on a standard context is the
+// one truth, which whatever derives from it finds behind Value.
 //
 // Protocol. mu guards what is below it. cause is set once; whoever sets it
 // cancels the armed context, if there is one, after unlocking, and whoever arms
-// looks at cause under the lock, so that neither can miss the other. The caller's
-// context, which may be of any type, is never called under the lock.
+// looks at cause under the lock, so that neither can miss the other. The
+// caller's context, which may be of any type, is never called under the lock.
 type requestContext struct {
 	context.Context      // the caller's
 	nested          bool // the call may be retried: see [ration.WithNestedRetry]
@@ -58,8 +59,8 @@ func (c *requestContext) Done() <-chan struct{} {
 }
 
 // Err never contradicts itself: what was seen unarmed is kept as the cause. A
-// wait that took too long is [context.DeadlineExceeded] here and, since the timer
-// can be stopped, a cancellation with that cause in derived contexts.
+// wait that took too long is [context.DeadlineExceeded] here and, since the
+// timer can be stopped, a cancellation with that cause in derived contexts.
 func (c *requestContext) Err() error {
 	if a := c.armed.Load(); a != nil {
 		if a.Err() == nil {
@@ -84,8 +85,8 @@ func kind(cause, other error) error {
 	return other
 }
 
-// Value answers for the nesting flag, and else as the standard context does once
-// there is one.
+// Value answers for the nesting flag, and else as the standard context does
+// once there is one.
 func (c *requestContext) Value(key any) any {
 	if c.nested {
 		if v := nestedMark.Value(key); v != nil {
@@ -157,9 +158,9 @@ func (c *requestContext) done() (expired bool) {
 	return c.expired
 }
 
-// expire ends the context if the wait under way has taken too long. The timer may
-// fire for a wait that is over while the next one has begun, hence the look at
-// the time.
+// expire ends the context if the wait under way has taken too long. The timer
+// may fire for a wait that is over while the next one has begun, hence the look
+// at the time.
 func (c *requestContext) expire() {
 	c.mu.Lock()
 	if c.cause != nil || c.until.IsZero() || time.Until(c.until) > 0 {

@@ -16,8 +16,8 @@ type contextKey struct{}
 
 var errLate = errors.New("late")
 
-// Whatever order things happen in, Done, Err and Cause agree, and what derives from
-// the context ends with it.
+// Whatever order things happen in, Done, Err and Cause agree, and what derives
+// from the context ends with it.
 func TestRequestContext(t *testing.T) {
 	errCaller := errors.New("the caller's cause")
 	timeout := ration.ErrAttemptTimeout
@@ -64,8 +64,9 @@ func TestRequestContext(t *testing.T) {
 			c.wait(time.Now().Add(time.Second), timeout)
 			time.Sleep(time.Minute) // sleep: called in a bubble
 		}, context.Canceled, context.Canceled},
-		{"the caller cancels", func(_ *requestContext, cancel context.CancelCauseFunc) { cancel(errCaller) },
-			context.Canceled, errCaller},
+		{"the caller cancels", func(_ *requestContext, cancel context.CancelCauseFunc) {
+			cancel(errCaller)
+		}, context.Canceled, errCaller},
 		{"the caller cancels, then it ends", func(c *requestContext, cancel context.CancelCauseFunc) {
 			cancel(errCaller)
 			c.end()
@@ -122,8 +123,8 @@ func TestRequestContextString(t *testing.T) {
 	}
 }
 
-// Many goroutines arm, look, wait and end at once: they see one channel, and nothing
-// is left running.
+// Many goroutines arm, look, wait and end at once: they see one channel, and
+// nothing is left running.
 func TestRequestContextRace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for range 200 {

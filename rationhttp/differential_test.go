@@ -15,8 +15,8 @@ import (
 	"github.com/ration-go/ration/rationhttp"
 )
 
-// A rule says what others have a client do on a status, for the whole of which the
-// table below compares.
+// A rule says what others have a client do on a status, for the whole of which
+// the table below compares.
 type rule func(status int, retryAfter bool) ration.VerdictKind
 
 // reference is the library whose behaviour ours follows.
@@ -77,7 +77,7 @@ func TestStatusTable(t *testing.T) {
 				p := plain()
 				p.OnEvent = r.hear
 				base := newScript(s)
-				got, _, err := send(t, newTransport(t, base, p), newRequest(t, "GET", "http://a.test/", nil))
+				got, _, err := send(t, newTransport(t, base, p), get(t))
 				if got != status || err != nil {
 					t.Errorf("%d: caller got %d, %v", status, got, err)
 				}
@@ -111,10 +111,13 @@ func TestStatusTable(t *testing.T) {
 	}
 }
 
-// TestAttemptTable is the whole of status × method × kind of body: how often each
-// is sent, that every copy is whole, and what the caller gets.
+// TestAttemptTable is the whole of status × method × kind of body: how often
+// each is sent, that every copy is whole, and what the caller gets.
 func TestAttemptTable(t *testing.T) {
 	const content = "the whole body"
+	stream := func(s string) func() io.Reader {
+		return func() io.Reader { return opaque{strings.NewReader(s)} }
+	}
 	bodies := []struct {
 		name string
 		make func() io.Reader
@@ -124,13 +127,10 @@ func TestAttemptTable(t *testing.T) {
 		{"none", func() io.Reader { return nil }, 0, false},
 		{"NoBody", func() io.Reader { return http.NoBody }, 0, false},
 		{"GetBody", func() io.Reader { return strings.NewReader(content) }, 0, false},
-		{"declared length", func() io.Reader { return io.NopCloser(strings.NewReader(content)) },
-			int64(len(content)), false},
-		{"unknown length", func() io.Reader { return io.NopCloser(strings.NewReader(content)) }, -1, false},
-		{"declared too large", func() io.Reader { return io.NopCloser(strings.NewReader(content + content)) },
-			2 * int64(len(content)), true},
-		{"turns out too large", func() io.Reader { return io.NopCloser(strings.NewReader(content + content)) },
-			-1, true},
+		{"declared length", stream(content), int64(len(content)), false},
+		{"unknown length", stream(content), -1, false},
+		{"declared too large", stream(content + content), 2 * int64(len(content)), true},
+		{"turns out too large", stream(content + content), -1, true},
 	}
 	idempotent := []string{"GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE"}
 	for _, method := range append(idempotent, "POST", "PATCH", "PURGE") {

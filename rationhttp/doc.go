@@ -12,11 +12,12 @@
 //
 // # What is retried
 //
-// GET, HEAD, PUT, DELETE, OPTIONS and TRACE; any other request only when it says
-// that it may be repeated, by [Repeatable] in its context or by a key in the field
-// Idempotency-Key or X-Idempotency-Key; and none that is declared [SingleShot]. A
-// request that may not be retried still runs under the policy, as one attempt: the
-// breaker sees it, and its success funds the retries of others.
+// GET, HEAD, PUT, DELETE, OPTIONS and TRACE; any other request only when it
+// says that it may be repeated, by [Repeatable] in its context or by a key in
+// the field Idempotency-Key or X-Idempotency-Key; and none that is declared
+// [SingleShot]. A request that may not be retried still runs under the policy,
+// as one attempt: the breaker sees it, and its success funds the retries of
+// others.
 //
 // A request body comes again from GetBody, which [http.NewRequest] provides for
 // bodies in memory. Without it, the body is kept while it is sent, up to
@@ -33,37 +34,37 @@
 // and values that only net/http returns: connections that a server closes as a
 // request goes out, HTTP/2 streams and connections that a server ends. What it
 // makes up for one occasion, as when a proxy refuses to connect or an HTTP/2
-// connection no longer answers pings, has no type to go by and is not retried. A
-// policy's own Classify is asked about responses and errors alike, a failing status
-// being a [*StatusError] that is marked with the verdict above, so that one which
-// changes a few ends with DefaultClassifier.
+// connection no longer answers pings, has no type to go by and is not retried.
+// A policy's own Classify is asked about responses and errors alike, a failing
+// status being a [*StatusError] that is marked with the verdict above, so that
+// one which changes a few ends with DefaultClassifier.
 //
 // # What the caller gets
 //
-// When attempts end on a failing response, that response, its body unread, and no
-// error. When the library stopped the call, a [*ration.Error] that wraps the
-// StatusError; see [WithFailingResponse] to get the response then too. Responses
-// that a retry replaces are drained and closed before the wait, so that their
-// connections are used again.
+// When attempts end on a failing response, that response, its body unread, and
+// no error. When the library stopped the call, a [*ration.Error] that wraps the
+// StatusError; see [WithFailingResponse] to get the response then too.
+// Responses that a retry replaces are drained and closed before the wait, so
+// that their connections are used again.
 //
-// Deadlines and attempt timeouts bound the way to the headers. A body may take as
-// long as it likes, as long as no read of it waits for longer than the attempt
-// timeout: see [WithStallTimeout].
+// Deadlines and attempt timeouts bound the way to the headers. A body may take
+// as long as it likes, as long as no read of it waits for longer than the
+// attempt timeout: see [WithStallTimeout].
 //
 // # Retries of net/http itself
 //
-// [http.Transport] sends a request again on its own when a connection that it had
-// kept turns out to be closed before the server could have seen the request, or
-// when an HTTP/2 server says so. That is below this package, happens once for each
-// dead connection, and is neither counted nor charged.
+// [http.Transport] sends a request again on its own when a connection that it
+// had kept turns out to be closed before the server could have seen the
+// request, or when an HTTP/2 server says so. That is below this package,
+// happens once for each dead connection, and is neither counted nor charged.
 //
 // # Scope
 //
 // Budget, breaker and estimates are kept per host and port, for at most
-// [ration.MaxKeys] hosts: see [Transport.Hosts]. Keep the transport as long as the
-// process lives, since it holds that state.
+// [ration.MaxKeys] hosts: see [Transport.Hosts]. Keep the transport as long as
+// the process lives, since it holds that state.
 //
-// No error, event or log text of this package holds the user, path or query of a
-// URL or the value of a header. Note that [http.Client] puts the URL into the error
-// that it wraps around ours.
+// No error, event or log text of this package holds the user, path or query of
+// a URL or the value of a header. Note that [http.Client] puts the URL into the
+// error that it wraps around ours.
 package rationhttp

@@ -71,8 +71,8 @@ func ExampleNewTransport() {
 	// 200 hello <nil>
 }
 
-// When the library stops a call, the error says why, what failed last, and when to
-// come back.
+// When the library stops a call, the error says why, what failed last, and when
+// to come back.
 func ExampleStatusError() {
 	server := flaky(1000)
 	defer server.Close()
@@ -125,8 +125,8 @@ func ExampleRepeatable() {
 	// Output: 200
 }
 
-// A reverse proxy retries what it may, reports that its clients retry too, and says
-// in a problem document when it gives up.
+// A reverse proxy retries what it may, reports that its clients retry too, and
+// says in a problem document when it gives up.
 func Example_reverseProxy() {
 	backend := flaky(2)
 	defer backend.Close()

@@ -8,9 +8,9 @@ import (
 	"github.com/ration-go/ration"
 )
 
-// An exchange is one call of RoundTrip, from the caller's request to the response
-// or error that the caller gets. It belongs to the goroutine of the call. What
-// outlives the call is in its attempts.
+// An exchange is one call of RoundTrip, from the caller's request to the
+// response or error that the caller gets. It belongs to the goroutine of the
+// call. What outlives the call is in its attempts.
 type exchange struct {
 	t        *Transport
 	req      *http.Request   // the caller's, which is not touched
@@ -33,12 +33,14 @@ type exchange struct {
 	first  attempt
 }
 
-// An attempt is what one attempt leaves behind for its response body and for what
-// the base may still be doing.
+// An attempt is what one attempt leaves behind for its response body and for
+// what the base may still be doing. It is one allocation, the first one's
+// together with the exchange.
 type attempt struct {
-	ctx   requestContext
-	body  responseBody
-	until time.Time // zero = no bound
+	request http.Request // as it was sent
+	ctx     requestContext
+	body    responseBody
+	until   time.Time // zero = no bound
 }
 
 // begin decides everything that holds for all attempts of a request.
@@ -73,8 +75,8 @@ func (t *Transport) begin(req *http.Request) *exchange {
 	return x
 }
 
-// send makes one attempt. Its own context is used for its deadline only: it ends
-// when send returns, and the body is read after that.
+// send makes one attempt. Its own context is used for its deadline only: it
+// ends when send returns, and the body is read after that.
 func (x *exchange) send(bounds context.Context) (resp *http.Response, err error) {
 	defer func() { x.before = err }()
 	until, _ := bounds.Deadline()
@@ -84,7 +86,8 @@ func (x *exchange) send(bounds context.Context) (resp *http.Response, err error)
 		return nil, err
 	}
 	a := x.newAttempt(until)
-	req := x.req.WithContext(&a.ctx)
+	req := &a.request
+	*req = *x.req.WithContext(&a.ctx)
 	if err := x.nextBody(req); err != nil {
 		a.ctx.end()
 		return nil, ration.Permanent(err)
@@ -109,7 +112,8 @@ func (x *exchange) send(bounds context.Context) (resp *http.Response, err error)
 	return nil, x.failed(err, expired)
 }
 
-// newAttempt returns an attempt that is bounded by the given time, zero for none.
+// newAttempt returns an attempt that is bounded by the given time, zero for
+// none.
 func (x *exchange) newAttempt(until time.Time) *attempt {
 	a := &x.first
 	if x.attempt != nil { // the first one's goroutines may still be there
@@ -141,9 +145,9 @@ func (x *exchange) result(resp *http.Response, err error) (*http.Response, error
 	return nil, x.original(err)
 }
 
-// handsOver reports whether the caller gets the response that is held instead of
-// err: always when attempts ended on it, and by option when the library stopped
-// the call, unless the caller's context is over and with it the body.
+// handsOver reports whether the caller gets the response that is held instead
+// of err: always when attempts ended on it, and by option when the library
+// stopped the call, unless the caller's context is over and with it the body.
 func (x *exchange) handsOver(err error) bool {
 	if x.held == nil {
 		return false
@@ -162,8 +166,8 @@ func (x *exchange) original(err error) error {
 	return err
 }
 
-// isLast reports whether err is the last failure that this package made, marked as
-// it may be. A chain may hold failures of other calls, further in.
+// isLast reports whether err is the last failure that this package made, marked
+// as it may be. A chain may hold failures of other calls, further in.
 func (x *exchange) isLast(err error) bool {
 	for ; err != nil; err = unwrap(err) {
 		if f, ok := err.(*failure); ok { //nolint:errorlint // link by link
@@ -183,8 +187,8 @@ func unwrap(err error) error {
 	return nil
 }
 
-// isStop reports whether the executor stopped the call. It does not look into err:
-// a base may have returned the stop of a call of its own.
+// isStop reports whether the executor stopped the call. It does not look into
+// err: a base may have returned the stop of a call of its own.
 func isStop(err error) bool {
 	_, ok := err.(*ration.Error) //nolint:errorlint // see above
 	return ok

@@ -21,18 +21,18 @@ type failure struct {
 func (f *failure) Error() string { return f.err.Error() }
 func (f *failure) Unwrap() error { return f.err }
 
-// Superseded lets the response go before the wait or the pause, when the executor
-// calls it.
+// Superseded lets the response go before the wait or the pause, when the
+// executor calls it.
 func (f *failure) Superseded() {
 	if f.x != nil && !f.x.t.handOver {
 		f.x.discard(f.x.attempt.until)
 	}
 }
 
-// answered judges a response. One that asks for another try becomes an error that
-// carries its verdict; all others, as values, are left to the policy's own
-// classifier, if it has one. A classifier sees the status's own verdict as a mark
-// on the error, so that one which handles a few cases can end with
+// answered judges a response. One that asks for another try becomes an error
+// that carries its verdict; all others, as values, are left to the policy's own
+// classifier, if it has one. A classifier sees the status's own verdict as a
+// mark on the error, so that one which handles a few cases can end with
 // [ration.DefaultClassifier].
 func (x *exchange) answered(resp *http.Response) (*http.Response, error) {
 	x.held = resp
@@ -55,8 +55,8 @@ func (x *exchange) answered(resp *http.Response) (*http.Response, error) {
 	return resp, x.repeatable(x.last, verdict)
 }
 
-// repeatable marks a failure, also as one that cannot be repeated where the body
-// is gone that another attempt would need.
+// repeatable marks a failure, also as one that cannot be repeated where the
+// body is gone that another attempt would need.
 func (x *exchange) repeatable(f *failure, v ration.Verdict) error {
 	retried := v.Kind == ration.VerdictTransient || v.Kind == ration.VerdictThrottled
 	if why := x.unrepeatable(); why != nil && retried {
@@ -97,8 +97,8 @@ func (x *exchange) failed(err error, expired bool) error {
 }
 
 // timedOut returns the error of an attempt whose timer fired. The base may well
-// report a cancellation, which is how its context ended; to the caller that would
-// read as one of its own.
+// report a cancellation, which is how its context ended; to the caller that
+// would read as one of its own.
 func (x *exchange) timedOut(err error) error {
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -113,10 +113,11 @@ func (x *exchange) timedOut(err error) error {
 	return x.repeatable(x.last, ration.Verdict{Kind: ration.VerdictTransient})
 }
 
-// transportVerdict knows what net/http returns beyond the errors that the core's
-// rules know. It goes by type and identity. What net/http makes with errors.New
-// for one occasion, such as a lost HTTP/2 connection that failed a ping or a
-// proxy that refused to connect, cannot be told from a mistake and is permanent.
+// transportVerdict knows what net/http returns beyond the errors that the
+// core's rules know. It goes by type and identity. What net/http makes with
+// errors.New for one occasion, such as a lost HTTP/2 connection that failed a
+// ping or a proxy that refused to connect, cannot be told from a mistake and is
+// permanent.
 func transportVerdict(err error) (v ration.Verdict, known bool) {
 	transient := ration.Verdict{Kind: ration.VerdictTransient}
 	if v := ration.RetryAny(nil, err); v != transient {
@@ -142,10 +143,10 @@ const (
 	http2EnhanceYourCalm = 0xb
 )
 
-// http2Verdict reads the code with which a server ended a stream or a connection.
-// A handler that panics, and a proxy that loses its backend, end a stream where
-// over HTTP/1 they would end the connection. The other codes are about a protocol
-// that one side does not speak.
+// http2Verdict reads the code with which a server ended a stream or a
+// connection. A handler that panics, and a proxy that loses its backend, end a
+// stream where over HTTP/1 they would end the connection. The other codes are
+// about a protocol that one side does not speak.
 func http2Verdict(code uint32) (v ration.Verdict, known bool) {
 	switch code {
 	case http2NoError, http2InternalError, http2RefusedStream, http2Cancel:
@@ -157,8 +158,8 @@ func http2Verdict(code uint32) (v ration.Verdict, known bool) {
 }
 
 // A streamError receives the stream errors of net/http and golang.org/x/net,
-// which let errors.As fill any struct of this shape so that nobody has to import
-// them.
+// which let errors.As fill any struct of this shape so that nobody has to
+// import them.
 type streamError struct {
 	StreamID uint32
 	Code     uint32
@@ -181,8 +182,8 @@ func http2Code(err error) (code uint32, ok bool) {
 	return 0, false
 }
 
-// goAwayCode reads the error for a connection that a server closed after a GOAWAY
-// frame. It has no As method, so that its shape is looked for.
+// goAwayCode reads the error for a connection that a server closed after a
+// GOAWAY frame. It has no As method, so that its shape is looked for.
 func goAwayCode(err error) (code uint32, ok bool) {
 	v := reflect.ValueOf(err)
 	if v.Kind() != reflect.Struct || v.NumField() != 3 {

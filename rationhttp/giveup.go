@@ -7,17 +7,17 @@ import (
 	"github.com/ration-go/ration"
 )
 
-// A gaveUpWriter adds [RetryHeader] to a failing response when calls made for the
-// request have given up by then.
+// A gaveUpWriter adds [RetryHeader] to a failing response when calls made for
+// the request have given up by then.
 type gaveUpWriter struct {
 	http.ResponseWriter
 	gaveUp *ration.GiveUp
 }
 
 // watch returns a writer that adds the header. Code that looks for optional
-// methods by type finds those that w has, and no others: a writer that claims to
-// flush and does not breaks whoever believes it. [http.ResponseController] finds w
-// itself.
+// methods by type finds those that w has, and no others: a writer that claims
+// to flush and does not breaks whoever believes it. [http.ResponseController]
+// finds w itself.
 func watch(w http.ResponseWriter, gaveUp *ration.GiveUp) http.ResponseWriter {
 	g := &gaveUpWriter{ResponseWriter: w, gaveUp: gaveUp}
 	flusher, flushes := w.(http.Flusher)
@@ -43,7 +43,8 @@ func watch(w http.ResponseWriter, gaveUp *ration.GiveUp) http.ResponseWriter {
 	return g
 }
 
-// WriteHeader is where a status is final. An implicit one is 200 and no failure.
+// WriteHeader is where a status is final. An implicit one is 200 and no
+// failure.
 func (g *gaveUpWriter) WriteHeader(status int) {
 	if failing(status) && g.gaveUp.Marked() {
 		g.Header().Set(RetryHeader, retryNever)

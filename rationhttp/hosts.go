@@ -23,9 +23,9 @@ type Host struct {
 	Breaker ration.BreakerStatus
 }
 
-// Hosts lists the hosts that are remembered, sorted by name, for a page that one
-// looks at in trouble. An executor that is shared with other code lists its other
-// keys too.
+// Hosts lists the hosts that are remembered, sorted by name, for a page that
+// one looks at in trouble. An executor that is shared with other code lists its
+// other keys too.
 func (t *Transport) Hosts() []Host {
 	now := time.Now()
 	keys := t.executor.Keys()
@@ -40,10 +40,10 @@ func (t *Transport) Hosts() []Host {
 	return hosts
 }
 
-// hostKeys remembers the key of each host that is not written as one, since most
-// URLs name no port and to append it would allocate for every call. It is a
-// cache without a lock that forgets: two hosts in one slot cost each other that
-// allocation and nothing else, and a flood of hosts does not make it grow.
+// hostKeys remembers the key of each host that is not written as one, since
+// most URLs name no port and to append it would allocate for every call. It is
+// a cache without a lock that forgets: two hosts in one slot cost each other
+// that allocation and nothing else, and a flood of hosts does not make it grow.
 type hostKeys struct {
 	seed  maphash.Seed
 	slots [256]atomic.Pointer[hostKey]
@@ -81,8 +81,8 @@ func authority(u *url.URL) string {
 	return host
 }
 
-// hasPort reports whether something follows the last colon that is not within the
-// brackets of an IPv6 address.
+// hasPort reports whether something follows the last colon that is not within
+// the brackets of an IPv6 address.
 func hasPort(host string) bool {
 	i := strings.LastIndexByte(host, ':')
 	return i >= 0 && i < len(host)-1 && strings.IndexByte(host[i:], ']') < 0

@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// isIdleClosed reports whether err is what net/http returns when a server closes
-// a connection just as a request goes out on it. It is the most common lost
-// connection there is. net/http itself sends a request again on a fresh connection
-// if it may, which leaves PUT, DELETE, bodies without GetBody, and servers that
-// accept connections only to close them. Its error is a value that has no
-// exported name and a text that may change, so that the one way to know it is to
-// be given it once.
+// isIdleClosed reports whether err is what net/http returns when a server
+// closes a connection just as a request goes out on it. It is the most common
+// lost connection there is. net/http itself sends a request again on a fresh
+// connection if it may, which leaves PUT, DELETE, bodies without GetBody, and
+// servers that accept connections only to close them. Its error is a value that
+// has no exported name and a text that may change, so that the one way to know
+// it is to be given it once.
 func isIdleClosed(err error) bool {
 	known := idleClosed()
 	return known != nil && errors.Is(err, known)
@@ -25,9 +25,10 @@ func isIdleClosed(err error) bool {
 
 var idleClosed = sync.OnceValue(provokeIdleClosed)
 
-// provokeIdleClosed has a transport of its own meet that very situation, without
-// a network: a connection that ends once it is handed out and before the request
-// is written. It returns nil if the transport does not behave as it does today.
+// provokeIdleClosed has a transport of its own meet that very situation,
+// without a network: a connection that ends once it is handed out and before
+// the request is written. It returns nil if the transport does not behave as it
+// does today.
 func provokeIdleClosed() error {
 	c := &closingConn{closed: make(chan struct{})}
 	transport := &http.Transport{

@@ -6,9 +6,9 @@ import (
 	"github.com/ration-go/ration"
 )
 
-// A LimitedError is a refusal of the local limiter: the request was not sent. It
-// is what the caller gets when every attempt was refused. It is a value, and safe
-// for concurrent use.
+// A LimitedError is a refusal of the local limiter: the request was not sent.
+// It is what the caller gets when every attempt was refused. It is a value, and
+// safe for concurrent use.
 type LimitedError struct {
 	RetryAfter time.Duration // when the limiter would let it pass; 0 = nobody can say
 }
@@ -36,9 +36,10 @@ func WithLimiter(l interface{ Allow() bool }) Option {
 }
 
 // WithReservation is like [WithLimiter] for a limiter that knows when it would
-// let the attempt pass. The attempt goes out if reserve returns ok and no delay.
-// Otherwise the reservation is cancelled, since the wait is the policy's to make,
-// and the delay, if any, replaces the throttled wait. With a rate.Limiter:
+// let the attempt pass. The attempt goes out if reserve returns ok and no
+// delay. Otherwise the reservation is cancelled, since the wait is the policy's
+// to make, and the delay, if any, replaces the throttled wait. With a
+// rate.Limiter:
 //
 //	rationhttp.WithReservation(func() (bool, time.Duration, func()) {
 //		r := limiter.Reserve()

@@ -14,8 +14,8 @@ type limiterFunc func() bool
 
 func (f limiterFunc) Allow() bool { return f() }
 
-// A local refusal is tried again after the throttled wait or the limiter's own, is
-// free of charge and no evidence, and never reaches the server.
+// A local refusal is tried again after the throttled wait or the limiter's own,
+// is free of charge and no evidence, and never reaches the server.
 func TestLimiter(t *testing.T) {
 	calls, cancelled := 0, 0
 	refusals := 2
@@ -54,7 +54,7 @@ func TestLimiter(t *testing.T) {
 				base := newScript(steps(200)...)
 				rt := newTransport(t, base, p, tc.opt)
 				start := time.Now()
-				status, _, err := send(t, rt, newRequest(t, "GET", "http://a.test/", nil))
+				status, _, err := send(t, rt, get(t))
 				if status != 200 || err != nil || base.attempts() != 1 || cancelled != tc.cancelled {
 					t.Errorf("%d, %v after %d requests, %d reservations cancelled",
 						status, err, base.attempts(), cancelled)
@@ -70,7 +70,7 @@ func TestLimiter(t *testing.T) {
 				}
 
 				calls, refusals = 0, 1000
-				_, _, err = send(t, rt, newRequest(t, "GET", "http://a.test/", nil))
+				_, _, err = send(t, rt, get(t))
 				var limited *rationhttp.LimitedError
 				if !errors.As(err, &limited) || limited.RetryAfter != tc.hint || calls != 3 {
 					t.Errorf("error %v after %d refusals", err, calls)

@@ -1,6 +1,7 @@
 package rationhttp
 
 import (
+	"maps"
 	"net/http"
 	"strconv"
 	"strings"
@@ -28,8 +29,8 @@ const (
 	RetryHeader = "X-Ration-Retry"
 )
 
-// The keys of the first two in a map: [http.Header] wants them canonical, and the
-// canonical form of one of them is not its name.
+// The keys of the first two in a map: [http.Header] wants them canonical, and
+// the canonical form of one of them is not its name.
 const (
 	retryingKey = "X-Nresilience-Retrying"
 	deadlineKey = DeadlineHeader
@@ -38,7 +39,8 @@ const (
 const retryNever = "never"
 
 // marked reports whether a header carries the retry marker: exactly one "1".
-// Anything else is not ours, and a value that means "no" must not read as "yes".
+// Anything else is not ours, and a value that means "no" must not read as
+// "yes".
 func marked(h http.Header) bool {
 	v := h[retryingKey]
 	return len(v) == 1 && v[0] == "1"
@@ -50,20 +52,20 @@ func forbidsRetry(h http.Header) bool {
 	return len(v) == 1 && strings.EqualFold(v[0], retryNever)
 }
 
-// header returns the header of an attempt: the caller's own, or a copy if there is
-// something to add. Values are shared with the caller, but capped, so that an
-// append by whoever forgets to copy does not reach the caller's array. Markers
-// are set, not added: the request may have some from the call that it serves, and
-// each attempt starts from the caller's.
+// header returns the header of an attempt: the caller's own, or a copy if there
+// is something to add. The copy shares its values with the caller's, which
+// nobody may change; [http.Header.Clone] copies those too and takes twice as
+// long. Markers are set, not added: the request may have some from the call
+// that it serves, and each attempt starts from the caller's.
 func (x *exchange) header(until time.Time) http.Header {
 	t, h := x.t, x.req.Header
 	sendDeadline := t.sendDeadline && !until.IsZero()
 	if h != nil && !x.retrying && !sendDeadline && !t.sendCriticality {
 		return h
 	}
-	added := make(http.Header, len(h)+1)
-	for key, values := range h {
-		added[key] = values[:len(values):len(values)]
+	added := maps.Clone(h)
+	if added == nil {
+		added = make(http.Header)
 	}
 	if x.retrying {
 		added[retryingKey] = x.marker[:]

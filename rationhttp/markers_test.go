@@ -23,8 +23,8 @@ func TestHeaderNames(t *testing.T) {
 	}
 }
 
-// C27: headers are set and do not pile up, whatever the request brought, and what an
-// inner transport sets for one attempt is not there in the next.
+// C27: headers are set and do not pile up, whatever the request brought, and
+// what an inner transport sets for one attempt is not there in the next.
 func TestMarkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		base := newScript(steps(503, 503, 200)...)
@@ -35,12 +35,13 @@ func TestMarkers(t *testing.T) {
 			r.Header.Add("Authorization", "Bearer "+strings.Repeat("i", n))
 			return base.RoundTrip(r)
 		})
-		req := newRequest(t, "GET", "http://a.test/", nil)
+		req := get(t)
 		req.Header.Set(rationhttp.RetryingHeader, "1")
 		req.Header.Set("X-Other", "kept")
 		send(t, newTransport(t, signs, plain()), req)
 		for i, s := range base.requests() {
-			if got := s.header["Authorization"]; len(got) != 1 || got[0] != "Bearer "+strings.Repeat("i", i+1) {
+			want := "Bearer " + strings.Repeat("i", i+1)
+			if got := s.header["Authorization"]; len(got) != 1 || got[0] != want {
 				t.Errorf("attempt %d: Authorization %q", i+1, got)
 			}
 			if got := s.header.Values(rationhttp.RetryingHeader); len(got) != 1 || got[0] != "1" {
@@ -67,8 +68,9 @@ func TestDeadlineHeader(t *testing.T) {
 			1500 * time.Microsecond, []string{"30000", "29998", "29997"}},
 		{"the caller's", nil, 2500 * time.Millisecond, 0, time.Second, []string{"2500", "1500", "500"}},
 		{"at least one", nil, 100 * time.Microsecond, 0, 10 * time.Microsecond, []string{"1", "1", "1"}},
-		{"none", func(p *ration.Policy) { p.AttemptTimeout, p.Deadline = ration.NoLimit, ration.NoLimit }, 0, 0,
-			time.Second, []string{"", "", ""}},
+		{"none", func(p *ration.Policy) {
+			p.AttemptTimeout, p.Deadline = ration.NoLimit, ration.NoLimit
+		}, 0, 0, time.Second, []string{"", "", ""}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -84,7 +86,7 @@ func TestDeadlineHeader(t *testing.T) {
 					defer cancel()
 				}
 				base := newScript(steps(503)...)
-				req := newRequest(t, "GET", "http://a.test/", nil).WithContext(ctx)
+				req := get(t).WithContext(ctx)
 				send(t, newTransport(t, base, p, rationhttp.WithDeadlineHeader()), req)
 				for i, s := range base.requests() {
 					if got := s.header.Get(rationhttp.DeadlineHeader); got != tc.want[i] {
@@ -130,7 +132,7 @@ func TestHeadersByOption(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		base := newScript(steps(200)...)
 		ctx := ration.WithCriticality(t.Context(), ration.Sheddable)
-		send(t, newTransport(t, base, plain()), newRequest(t, "GET", "http://a.test/", nil).WithContext(ctx))
+		send(t, newTransport(t, base, plain()), get(t).WithContext(ctx))
 		if h := base.requests()[0].header; len(h) != 1 {
 			t.Errorf("header %v", h)
 		}
@@ -198,7 +200,7 @@ func TestNestedRetry(t *testing.T) {
 			inner := newTransport(t, newScript(steps(503)...), p)
 			outer := plain()
 			outer.AttemptTimeout, outer.Deadline = bounds, ration.NoLimit
-			send(t, newTransport(t, inner, outer), newRequest(t, "GET", "http://a.test/", nil))
+			send(t, newTransport(t, inner, outer), get(t))
 			if n := r.count(ration.EventNestedRetry); n != 3 {
 				t.Errorf("%d reports from three calls within another", n)
 			}

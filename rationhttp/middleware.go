@@ -22,8 +22,9 @@ type middlewareOption func(*inbound)
 func (o middlewareOption) applyMiddleware(in *inbound) { o(in) }
 
 // MaximumDeadline is the longest deadline that is believed; a longer one is
-// ignored, since whoever sends it is confused. The default is [DefaultMaximumDeadline].
-// A maximum of zero or less believes no deadline at all.
+// ignored, since whoever sends it is confused. The default is
+// [DefaultMaximumDeadline]. A maximum of zero or less believes no deadline at
+// all.
 func MaximumDeadline(d time.Duration) MiddlewareOption {
 	return middlewareOption(func(in *inbound) { in.maximum = d })
 }
@@ -31,20 +32,22 @@ func MaximumDeadline(d time.Duration) MiddlewareOption {
 // DefaultMaximumDeadline is what 31 bits of milliseconds hold, some 24 days.
 const DefaultMaximumDeadline = math.MaxInt32 * time.Millisecond
 
-// ReserveDeadline keeps that much of the caller's time for this service, to write
-// its answer with: the request's context ends so much earlier. The default is 0.
+// ReserveDeadline keeps that much of the caller's time for this service, to
+// write its answer with: the request's context ends so much earlier. The
+// default is 0.
 func ReserveDeadline(d time.Duration) MiddlewareOption {
 	return middlewareOption(func(in *inbound) { in.reserve = max(d, 0) })
 }
 
-// IgnoreCriticality does not believe callers about how critical their calls are.
+// IgnoreCriticality does not believe callers about how critical their calls
+// are.
 func IgnoreCriticality() MiddlewareOption {
 	return middlewareOption(func(in *inbound) { in.ignoreCriticality = true })
 }
 
 // BreakLoops tells callers that retry not to, when a call of this service ended
-// because its own retries were spent or refused: a failing response to a request
-// with the retry marker then carries [RetryHeader]. Callers with
+// because its own retries were spent or refused: a failing response to a
+// request with the retry marker then carries [RetryHeader]. Callers with
 // [ObeyBrokenLoops] pass it through. Without it, a chain in which every hop
 // retries sends up to about 1 + depth × fraction to its bottom; with it, about
 // 1 + fraction at any depth.
@@ -59,19 +62,19 @@ type inbound struct {
 	breakLoops        bool
 }
 
-// Middleware publishes in the context of each request what its caller says: that
-// it will retry, how long it waits, how critical the call is. Calls made under
-// that context then report nested retries, end in time and run at that level. It
-// goes before anything that calls out:
+// Middleware publishes in the context of each request what its caller says:
+// that it will retry, how long it waits, how critical the call is. Calls made
+// under that context then report nested retries, end in time and run at that
+// level. It goes before anything that calls out:
 //
 //	http.ListenAndServe(addr, rationhttp.Middleware()(mux))
 //
-// What cannot be read counts as not said: a marker other than "1", a deadline that
-// is no positive whole number, an unknown level. CriticalPlus becomes Critical, so
-// that nobody outside promotes itself past what waits here.
+// What cannot be read counts as not said: a marker other than "1", a deadline
+// that is no positive whole number, an unknown level. CriticalPlus becomes
+// Critical, so that nobody outside promotes itself past what waits here.
 //
-// A deadline that has passed does not fail the request by itself. Its context is
-// over, and with it every call out.
+// A deadline that has passed does not fail the request by itself. Its context
+// is over, and with it every call out.
 func Middleware(opts ...MiddlewareOption) func(next http.Handler) http.Handler {
 	in := &inbound{maximum: DefaultMaximumDeadline}
 	for _, o := range opts {

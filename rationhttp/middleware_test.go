@@ -15,9 +15,13 @@ import (
 	"github.com/ration-go/ration/rationhttp"
 )
 
-// serve runs a request with the given header through the middleware, and hands its
-// context to look.
-func serve(t *testing.T, h http.Header, look func(r *http.Request), opts ...rationhttp.MiddlewareOption) {
+type options = []rationhttp.MiddlewareOption
+
+// serve runs a request with the given header through the middleware, and hands
+// its context to look.
+func serve(
+	t *testing.T, h http.Header, look func(r *http.Request), opts ...rationhttp.MiddlewareOption,
+) {
 	t.Helper()
 	req := httptest.NewRequest(http.MethodGet, "/", nil)
 	req.Header = h
@@ -71,14 +75,14 @@ func TestMiddlewareDeadline(t *testing.T) {
 		{[]string{"2147483647"}, nil, 2147483647 * time.Millisecond},
 		{[]string{"2147483648"}, nil, none},
 		{[]string{"99999999999999999999"}, nil, none},
-		{[]string{"60000"}, []rationhttp.MiddlewareOption{maximum}, time.Minute},
-		{[]string{"60001"}, []rationhttp.MiddlewareOption{maximum}, none},
-		{[]string{"1"}, []rationhttp.MiddlewareOption{rationhttp.MaximumDeadline(0)}, none},
-		{[]string{"1500"}, []rationhttp.MiddlewareOption{nil, rationhttp.ReserveDeadline(500 * time.Millisecond)},
+		{[]string{"60000"}, options{maximum}, time.Minute},
+		{[]string{"60001"}, options{maximum}, none},
+		{[]string{"1"}, options{rationhttp.MaximumDeadline(0)}, none},
+		{[]string{"1500"}, options{nil, rationhttp.ReserveDeadline(500 * time.Millisecond)},
 			time.Second},
-		{[]string{"60000"}, []rationhttp.MiddlewareOption{maximum, rationhttp.ReserveDeadline(time.Second)},
+		{[]string{"60000"}, options{maximum, rationhttp.ReserveDeadline(time.Second)},
 			59 * time.Second},
-		{[]string{"1500"}, []rationhttp.MiddlewareOption{rationhttp.ReserveDeadline(-time.Second)},
+		{[]string{"1500"}, options{rationhttp.ReserveDeadline(-time.Second)},
 			1500 * time.Millisecond},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -99,9 +103,9 @@ func TestMiddlewareDeadline(t *testing.T) {
 		base := newScript(steps(200)...)
 		rt := newTransport(t, base, plain())
 		serve(t, http.Header{"X-Deadline-Ms": {"100"}}, func(r *http.Request) {
-			_, _, err := send(t, rt, newRequest(t, "GET", "http://a.test/", nil).WithContext(r.Context()))
-			if !errors.Is(err, ration.ErrDeadlineExceeded) || !errors.Is(err, rationhttp.ErrCallerDeadline) ||
-				base.attempts() != 0 {
+			_, _, err := send(t, rt, get(t).WithContext(r.Context()))
+			if !errors.Is(err, ration.ErrDeadlineExceeded) ||
+				!errors.Is(err, rationhttp.ErrCallerDeadline) || base.attempts() != 0 {
 				t.Errorf("%v after %d attempts", err, base.attempts())
 			}
 		}, rationhttp.ReserveDeadline(time.Second))
@@ -123,7 +127,7 @@ func TestMiddlewareCriticality(t *testing.T) {
 		{[]string{"Sheddable "}, nil, ration.Critical},
 		{[]string{"urgent"}, nil, ration.Critical},
 		{[]string{"Sheddable", "Sheddable"}, nil, ration.Critical},
-		{[]string{"Sheddable"}, []rationhttp.MiddlewareOption{rationhttp.IgnoreCriticality()}, ration.Critical},
+		{[]string{"Sheddable"}, options{rationhttp.IgnoreCriticality()}, ration.Critical},
 	} {
 		serve(t, http.Header{"X-Criticality": tc.values}, func(r *http.Request) {
 			// Within a context that has a level already, what cannot be read changes
@@ -147,7 +151,8 @@ func TestMiddlewareSilent(t *testing.T) {
 		})).ServeHTTP(w, req)
 }
 
-// The word is said on failing responses alone, and only once calls have given up.
+// The word is said on failing responses alone, and only once calls have given
+// up.
 func TestGiveUpHeader(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
@@ -157,13 +162,13 @@ func TestGiveUpHeader(t *testing.T) {
 		status int // 0 = none is written
 		want   string
 	}{
-		{"failure", "1", []rationhttp.MiddlewareOption{rationhttp.BreakLoops()}, true, 503, "never"},
-		{"throttled", "1", []rationhttp.MiddlewareOption{rationhttp.BreakLoops()}, true, 429, "never"},
-		{"not given up", "1", []rationhttp.MiddlewareOption{rationhttp.BreakLoops()}, false, 503, ""},
-		{"answered all the same", "1", []rationhttp.MiddlewareOption{rationhttp.BreakLoops()}, true, 200, ""},
-		{"nothing written", "1", []rationhttp.MiddlewareOption{rationhttp.BreakLoops()}, true, 0, ""},
-		{"what nobody retries", "1", []rationhttp.MiddlewareOption{rationhttp.BreakLoops()}, true, 404, ""},
-		{"caller does not retry", "", []rationhttp.MiddlewareOption{rationhttp.BreakLoops()}, true, 503, ""},
+		{"failure", "1", options{rationhttp.BreakLoops()}, true, 503, "never"},
+		{"throttled", "1", options{rationhttp.BreakLoops()}, true, 429, "never"},
+		{"not given up", "1", options{rationhttp.BreakLoops()}, false, 503, ""},
+		{"answered all the same", "1", options{rationhttp.BreakLoops()}, true, 200, ""},
+		{"nothing written", "1", options{rationhttp.BreakLoops()}, true, 0, ""},
+		{"what nobody retries", "1", options{rationhttp.BreakLoops()}, true, 404, ""},
+		{"caller does not retry", "", options{rationhttp.BreakLoops()}, true, 503, ""},
 		{"not opted in", "1", nil, true, 503, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"github.com/ration-go/ration"
 )
 
-// A Problem is the document that [WriteError] writes, an RFC 9457 problem in JSON.
-// It is a value.
+// A Problem is the document that [WriteError] writes, an RFC 9457 problem in
+// JSON. It is a value.
 type Problem struct {
 	Type   string `json:"type"` // urn:nresilience: and the reason
 	Title  string `json:"title"`
@@ -36,14 +36,15 @@ var (
 		"The request was canceled", http.StatusServiceUnavailable}
 )
 
-// WriteError answers a request whose handler failed with err, if err is or wraps a
-// failure that this library made: a [*ration.Error], an attempt that timed out or
-// a [*LimitedError]. It writes a [Problem] with status 503 or 504, and Retry-After,
-// rounded up to whole seconds, where somebody can say when to come back. Nothing
-// about the dependency is disclosed. For every other error, nil included, it
-// writes nothing and returns false.
+// WriteError answers a request whose handler failed with err, if err is or
+// wraps a failure that this library made: a [*ration.Error], an attempt that
+// timed out or a [*LimitedError]. It writes a [Problem] with status 503 or 504,
+// and Retry-After, rounded up to whole seconds, where somebody can say when to
+// come back. Nothing about the dependency is disclosed. For every other error,
+// nil included, it writes nothing and returns false.
 //
-// A refusal by the local limiter is 503 and not 429: the caller did nothing wrong.
+// A refusal by the local limiter is 503 and not 429: the caller did nothing
+// wrong.
 func WriteError(w http.ResponseWriter, _ *http.Request, err error) bool {
 	p, after, ok := problemOf(err)
 	if !ok {

@@ -53,7 +53,8 @@ func TestWriteError(t *testing.T) {
 			{"deadline", hung(ration.Policy{Deadline: time.Second}), 504, "deadline-exceeded", ""},
 			{"deadline with a hint", stopped(ration.Policy{},
 				ration.Throttled(down, 86399*time.Second+1)), 504, "deadline-exceeded", "86400"},
-			{"attempt", hung(ration.Policy{Attempts: 1, AttemptTimeout: time.Second}), 504, "attempt-timeout", ""},
+			{"attempt", hung(ration.Policy{Attempts: 1, AttemptTimeout: time.Second}), 504,
+				"attempt-timeout", ""},
 			{"stalled", rationhttp.ErrBodyStalled, 504, "attempt-timeout", ""},
 			{"limiter", &rationhttp.LimitedError{RetryAfter: time.Millisecond}, 503, "rate-limited", "1"},
 			{"limiter without a hint", &rationhttp.LimitedError{}, 503, "rate-limited", ""},
@@ -102,8 +103,8 @@ func TestWriteError(t *testing.T) {
 	})
 }
 
-// C38: no user, password, path, query or header value of a request or response is
-// in any text that this library makes.
+// C38: no user, password, path, query or header value of a request or response
+// is in any text that this library makes.
 func TestSecrets(t *testing.T) {
 	base := newScript(step{status: 503, header: "Set-Cookie: S3CRET", body: "S3CRET"})
 	down := roundTripper(func(r *http.Request) (*http.Response, error) { return nil, nil })
@@ -126,7 +127,9 @@ func TestSecrets(t *testing.T) {
 					note(ev.Err)
 				}
 				tr := newTransport(t, rt, p, rationhttp.WithBodyLimit(1))
-				for _, location := range []string{"http://user:S3CRET@a.test/S3CRET?S3CRET=S3CRET#S3CRET", "//a.test/S3CRET"} {
+				for _, location := range []string{
+					"http://user:S3CRET@a.test/S3CRET?S3CRET=S3CRET#S3CRET", "//a.test/S3CRET",
+				} {
 					req := newRequest(t, "PUT", location, strings.NewReader("S3CRET"))
 					req.GetBody = nil
 					req.Header.Set("Authorization", "Bearer S3CRET")

@@ -22,8 +22,8 @@ func SingleShot(ctx context.Context) context.Context {
 }
 
 // repeatable reports whether a request may be sent again: because its context
-// says so, its method is idempotent, or its header has a key by which the server
-// recognises copies. What the context says beats everything else.
+// says so, its method is idempotent, or its header has a key by which the
+// server recognises copies. What the context says beats everything else.
 func repeatable(req *http.Request) bool {
 	if declared, ok := req.Context().Value(repeatableKey{}).(bool); ok {
 		return declared
@@ -37,8 +37,9 @@ func repeatable(req *http.Request) bool {
 }
 
 // hasKey reports whether a field makes a request idempotent. As in net/http, an
-// entry without values does and is not sent. An empty value does not: it is what
-// a program sends whose key went missing, and no server tells copies apart by it.
+// entry without values does and is not sent. An empty value does not: it is
+// what a program sends whose key went missing, and no server tells copies apart
+// by it.
 func hasKey(h http.Header, name string) bool {
 	values, ok := h[name]
 	return ok && (len(values) == 0 || values[0] != "")

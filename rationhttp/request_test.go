@@ -10,8 +10,8 @@ import (
 	"github.com/ration-go/ration/rationhttp"
 )
 
-// C12: what may be retried is decided by the method, unless the request says more
-// about itself.
+// C12: what may be retried is decided by the method, unless the request says
+// more about itself.
 func TestRepeatable(t *testing.T) {
 	with := func(name string, values ...string) func(*http.Request) *http.Request {
 		return func(r *http.Request) *http.Request {
@@ -19,7 +19,8 @@ func TestRepeatable(t *testing.T) {
 			return r
 		}
 	}
-	within := func(declare ...func(context.Context) context.Context) func(*http.Request) *http.Request {
+	type declaration func(context.Context) context.Context
+	within := func(declare ...declaration) func(*http.Request) *http.Request {
 		return func(r *http.Request) *http.Request {
 			ctx := r.Context()
 			for _, d := range declare {
@@ -64,7 +65,7 @@ func TestRepeatable(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				base := newScript(steps(503)...)
-				req := newRequest(t, "GET", "http://a.test/", nil)
+				req := get(t)
 				req.Method = tc.method
 				if tc.edit != nil {
 					req = tc.edit(req)
@@ -118,7 +119,7 @@ func TestSingleAttemptCounts(t *testing.T) {
 
 		base = newScript(append(steps(503, 503, 503), step{status: 200})...)
 		rt = newTransport(t, base, ration.Policy{Budget: budget, Breaker: ration.NoBreaker})
-		send(t, rt, newRequest(t, "GET", "http://a.test/", nil))
+		send(t, rt, get(t))
 		spent := budget.Utilization()
 		send(t, rt, newRequest(t, "POST", "http://a.test/", nil))
 		if u := budget.Utilization(); u >= spent || spent == 0 {
@@ -132,7 +133,7 @@ func TestOneAttempt(t *testing.T) {
 	p := plain()
 	p.Attempts = 1
 	base := newScript(steps(503)...)
-	send(t, newTransport(t, base, p), newRequest(t, "GET", "http://a.test/", nil))
+	send(t, newTransport(t, base, p), get(t))
 	if n := base.attempts(); n != 1 {
 		t.Errorf("%d attempts", n)
 	}

@@ -10,9 +10,9 @@ import (
 	"github.com/ration-go/ration"
 )
 
-// ErrBodyStalled is what reading a response body fails with when nothing arrived
-// for the attempt timeout. It also matches [ration.ErrAttemptTimeout] and
-// context.DeadlineExceeded.
+// ErrBodyStalled is what reading a response body fails with when nothing
+// arrived for the attempt timeout. It also matches [ration.ErrAttemptTimeout]
+// and context.DeadlineExceeded.
 var ErrBodyStalled error = &stalledError{}
 
 type stalledError struct{}
@@ -23,16 +23,16 @@ func (*stalledError) Is(target error) bool {
 	return target == ration.ErrAttemptTimeout || target == context.DeadlineExceeded
 }
 
-// What is drained of a superseded response: enough for an error page, and a
-// second at most. Past that, closing the connection costs less than reading on
-// would, and a server that drips its answer cannot hold up the retry.
+// What is drained of a superseded response: enough for an error page, and for
+// as long as a refusal pauses. Past that, closing the connection costs less
+// than reading on would, and a server that drips its answer holds nobody up.
 const (
 	drainLimit = 64 << 10
-	drainTime  = time.Second
+	drainTime  = 100 * time.Millisecond
 )
 
-// A responseBody ends the attempt's context when it is closed or read to its end,
-// and bounds the time that each read may take.
+// A responseBody ends the attempt's context when it is closed or read to its
+// end, and bounds the time that each read may take.
 type responseBody struct {
 	base  io.ReadCloser
 	ctx   *requestContext
@@ -61,15 +61,16 @@ func (b *responseBody) Close() error {
 	return err
 }
 
-// An upgradedBody is that of 101 Switching Protocols: a connection that its owner
-// may write to as well, and that may be silent for as long as it likes.
+// An upgradedBody is that of 101 Switching Protocols: a connection that its
+// owner may write to as well, and that may be silent for as long as it likes.
 type upgradedBody struct {
 	responseBody
 	io.Writer
 }
 
-// adopt makes the body of a response the attempt's, and the request that it names
-// the caller's: the one that was sent has a context that ends with the body.
+// adopt makes the body of a response the attempt's, and the request that it
+// names the caller's: the one that was sent has a context that ends with the
+// body.
 func (a *attempt) adopt(x *exchange, resp *http.Response) {
 	resp.Request = x.req
 	if resp.Body == nil || resp.Body == http.NoBody {
@@ -84,9 +85,9 @@ func (a *attempt) adopt(x *exchange, resp *http.Response) {
 	}
 }
 
-// discard drains and closes the response that is held, so that its connection can
-// be used again. It may take until the given time, zero for no bound, and what it
-// takes overlaps the wait before the retry.
+// discard drains and closes the response that is held, so that its connection
+// can be used again. It may take until the given time, zero for no bound, and
+// what it takes overlaps the wait before the retry.
 func (x *exchange) discard(bound time.Time) {
 	resp, a := x.held, x.attempt
 	if resp == nil {

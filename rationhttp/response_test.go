@@ -21,15 +21,15 @@ import (
 	"github.com/ration-go/ration/rationhttp"
 )
 
-// C03: superseded responses are closed before the wait, and the caller owns the one
-// that is left.
+// C03: superseded responses are closed before the wait, and the caller owns the
+// one that is left.
 func TestSupersededClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		base := newScript(steps(503, 503, 503, 503, 503, 200)...)
 		r := &recorder{}
 		p := plain()
 		p.Attempts, p.OnEvent = 6, r.hear
-		resp, err := newTransport(t, base, p).RoundTrip(newRequest(t, "GET", "http://a.test/", nil))
+		resp, err := newTransport(t, base, p).RoundTrip(get(t))
 		if err != nil || resp.StatusCode != 200 || base.unclosed() != 1 {
 			t.Fatalf("response %v, error %v, %d open", resp, err, base.unclosed())
 		}
@@ -59,7 +59,7 @@ func TestSupersededClosed(t *testing.T) {
 			done := make(chan struct{})
 			go func() {
 				defer close(done)
-				rt.RoundTrip(newRequest(t, "GET", "http://a.test/", nil))
+				rt.RoundTrip(get(t))
 			}()
 			synctest.Wait()
 			select {
@@ -91,8 +91,8 @@ func twice503(size int) http.HandlerFunc {
 	}
 }
 
-// Fifty requests that each meet two 503s with bodies use one connection, and leave
-// no goroutine behind. A peer opens 101 connections here and keeps 100.
+// Fifty requests that each meet two 503s with bodies use one connection, and
+// leave no goroutine behind. A peer opens 101 connections here and keeps 100.
 func TestOneConnection(t *testing.T) {
 	for _, size := range []int{10, 2 << 10, 48 << 10} {
 		before := runtime.NumGoroutine()
@@ -133,8 +133,8 @@ func settle(t *testing.T, before int) {
 		buf[:runtime.Stack(buf, true)])
 }
 
-// Twenty calls at once over a single connection: a peer hangs here, each waiting
-// for the connection that the others' superseded responses hold.
+// Twenty calls at once over a single connection: a peer hangs here, each
+// waiting for the connection that the others' superseded responses hold.
 func TestConnectionLimit(t *testing.T) {
 	for _, opts := range [][]rationhttp.Option{nil, {rationhttp.WithFailingResponse()}} {
 		inProtocols(t, twice503(10), func(t *testing.T, s *memhttp.Server) {
@@ -158,8 +158,8 @@ func TestConnectionLimit(t *testing.T) {
 	}
 }
 
-// A body that is too long to drain, or that drips, costs a connection but does not
-// hold up the retry.
+// A body that is too long to drain, or that drips, costs a connection but does
+// not hold up the retry.
 func TestDrainLimits(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
@@ -206,7 +206,7 @@ func TestDrainLimits(t *testing.T) {
 				if status, _, err := send(t, rt, newRequest(t, "GET", s.URL(), nil)); status != 200 {
 					t.Errorf("status %d, error %v", status, err)
 				}
-				if took := time.Since(start); took > 1100*time.Millisecond {
+				if took := time.Since(start); took > 200*time.Millisecond {
 					t.Errorf("the retry came after %v", took)
 				}
 			})
@@ -214,8 +214,8 @@ func TestDrainLimits(t *testing.T) {
 	}
 }
 
-// C04: the attempt's timer does not touch a body whose bytes flow, however long it
-// takes in all and however slowly it is read.
+// C04: the attempt's timer does not touch a body whose bytes flow, however long
+// it takes in all and however slowly it is read.
 func TestBodyInTime(t *testing.T) {
 	const size = 512 << 10
 	chunk := make([]byte, size/8)
@@ -255,7 +255,8 @@ func TestBodyNotCut(t *testing.T) {
 	})
 	rt := newTransport(t, transport, quick())
 	for range 100 {
-		if _, body, err := send(t, rt, newRequest(t, "GET", server.URL, nil)); len(body) != size || err != nil {
+		_, body, err := send(t, rt, newRequest(t, "GET", server.URL, nil))
+		if len(body) != size || err != nil {
 			t.Fatalf("%d bytes, error %v", len(body), err)
 		}
 	}
@@ -267,14 +268,14 @@ func TestBodyStalls(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		policy ration.Policy
-		opts   []rationhttp.Option
+		opt    rationhttp.Option
 		want   time.Duration // 0 = never
 	}{
 		{name: "default", want: 10 * time.Second},
 		{name: "attempt timeout", policy: ration.Policy{AttemptTimeout: time.Second}, want: time.Second},
 		{name: "no attempt timeout", policy: ration.Policy{AttemptTimeout: ration.NoLimit}},
-		{name: "own", opts: []rationhttp.Option{rationhttp.WithStallTimeout(time.Minute)}, want: time.Minute},
-		{name: "own, off", opts: []rationhttp.Option{rationhttp.WithStallTimeout(ration.NoLimit)}},
+		{name: "own", opt: rationhttp.WithStallTimeout(time.Minute), want: time.Minute},
+		{name: "own, off", opt: rationhttp.WithStallTimeout(ration.NoLimit)},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			handler := func(w http.ResponseWriter, r *http.Request) {
@@ -285,7 +286,7 @@ func TestBodyStalls(t *testing.T) {
 			inProtocols(t, handler, func(t *testing.T, s *memhttp.Server) {
 				p := tc.policy
 				p.Deadline = ration.NoLimit
-				rt := newTransport(t, s.Transport(), p, tc.opts...)
+				rt := newTransport(t, s.Transport(), p, tc.opt)
 				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 				defer cancel()
 				req := newRequest(t, "GET", s.URL(), nil).WithContext(ctx)
@@ -319,7 +320,8 @@ func TestBodyStalls(t *testing.T) {
 	}
 }
 
-// A base of one's own stalls too, if it only looks at the context once it reads.
+// A base of one's own stalls too, if it only looks at the context once it
+// reads.
 func TestBodyStallsLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		base := roundTripper(func(r *http.Request) (*http.Response, error) {
@@ -329,7 +331,7 @@ func TestBodyStallsLate(t *testing.T) {
 			})
 			return &http.Response{StatusCode: 200, Body: io.NopCloser(body)}, nil
 		})
-		resp, err := newTransport(t, base, plain()).RoundTrip(newRequest(t, "GET", "http://a.test/", nil))
+		resp, err := newTransport(t, base, plain()).RoundTrip(get(t))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -345,8 +347,8 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-// The attempt's context lives until the body is closed or read to its end, and no
-// longer.
+// The attempt's context lives until the body is closed or read to its end, and
+// no longer.
 func TestContextLives(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var inner context.Context
@@ -364,7 +366,7 @@ func TestContextLives(t *testing.T) {
 				}
 				return resp, err
 			})
-			req := newRequest(t, "GET", "http://a.test/", nil)
+			req := get(t)
 			resp, err := newTransport(t, capture, plain()).RoundTrip(req)
 			if err != nil {
 				t.Fatal(err)
@@ -399,7 +401,8 @@ func TestUpgrade(t *testing.T) {
 			return
 		}
 		defer conn.Close()
-		io.WriteString(rw, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
+		io.WriteString(rw, "HTTP/1.1 101 Switching Protocols\r\n"+
+			"Connection: Upgrade\r\nUpgrade: echo\r\n\r\n")
 		rw.Flush()
 		io.Copy(conn, rw.Reader)
 	}

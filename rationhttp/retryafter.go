@@ -9,8 +9,8 @@ import (
 // retryAfter returns the wait that a Retry-After field asks for at the given
 // time: a number of seconds, or a date in any of the three forms of HTTP. Zero
 // means that it asks for none that could be obeyed: a field that is empty,
-// malformed, negative, zero or in the past. Such a field is no leave to come back
-// at once, together with everybody else who was told the same.
+// malformed, negative, zero or in the past. Such a field is no leave to come
+// back at once, together with everybody else who was told the same.
 //
 // Seconds are counted here and not by [time.Duration] multiplication or by
 // strconv, since 9223372037 of them overflow an int64 of nanoseconds: whatever
@@ -29,8 +29,8 @@ func retryAfter(field string, now time.Time) time.Duration {
 	return max(date.Sub(now), 0) // Sub saturates
 }
 
-// decimal reads a number of nothing but digits, saturated. Signs, spaces, points
-// and underscores make it no number.
+// decimal reads a number of nothing but digits, saturated. Signs, spaces,
+// points and underscores make it no number.
 func decimal(s string) (n int64, ok bool) {
 	for i := range len(s) {
 		digit := int64(s[i]) - '0'

@@ -50,8 +50,16 @@ func newRequest(t testing.TB, method, url string, body io.Reader) *http.Request 
 	return req
 }
 
+// get returns a request that may be retried, to a host that need not exist.
+func get(t testing.TB) *http.Request {
+	t.Helper()
+	return newRequest(t, http.MethodGet, "http://a.test/", nil)
+}
+
 // send sends a request and reads what comes.
-func send(t testing.TB, rt http.RoundTripper, req *http.Request) (status int, body string, err error) {
+func send(
+	t testing.TB, rt http.RoundTripper, req *http.Request,
+) (status int, body string, err error) {
 	t.Helper()
 	resp, err := rt.RoundTrip(req)
 	if (resp == nil) == (err == nil) {

@@ -10,8 +10,8 @@ import (
 
 // A StatusError is a response that asks for another try, as an error: the last
 // failure of a call that the library itself stopped, and what events and a
-// policy's Classify see. It is found with errors.As. It is not modified after it
-// is made, and is safe for concurrent use.
+// policy's Classify see. It is found with errors.As. It is not modified after
+// it is made, and is safe for concurrent use.
 type StatusError struct {
 	StatusCode int
 	Status     string // as the server wrote it, "503 Service Unavailable" for one
@@ -60,9 +60,9 @@ func newStatusError(req *http.Request, resp *http.Response) *StatusError {
 	return e
 }
 
-// statusVerdict reads a status. 501 and 505 are answers about what the server can
-// do at all, which a retry does not change; so are 4xx about what was asked, but
-// for the two that say "not now".
+// statusVerdict reads a status. 501 and 505 are answers about what the server
+// can do at all, which a retry does not change; so are 4xx about what was
+// asked, but for the two that say "not now".
 func statusVerdict(resp *http.Response, now time.Time) ration.Verdict {
 	switch code := resp.StatusCode; {
 	case code == http.StatusTooManyRequests:

@@ -9,9 +9,9 @@ import (
 )
 
 // A Transport is an [http.RoundTripper] that sends requests under a
-// [ration.Policy]. Make one with [NewTransport] for each set of servers, share it,
-// and keep it: it holds what has been learnt about them. It is safe for concurrent
-// use.
+// [ration.Policy]. Make one with [NewTransport] for each set of servers, share
+// it, and keep it: it holds what has been learnt about them. It is safe for
+// concurrent use.
 type Transport struct {
 	config
 	base     http.RoundTripper
@@ -19,10 +19,10 @@ type Transport struct {
 	keys     hostKeys
 }
 
-// NewTransport returns a transport that sends requests through base, nil meaning
-// [http.DefaultTransport]. A policy without a breaker gets one for each host;
-// [ration.NoBreaker] is how to have none. The error lists everything that is wrong
-// with the policy and the options.
+// NewTransport returns a transport that sends requests through base, nil
+// meaning [http.DefaultTransport]. A policy without a breaker gets one for each
+// host; [ration.NoBreaker] is how to have none. The error lists everything that
+// is wrong with the policy and the options.
 func NewTransport(base http.RoundTripper, p ration.Policy, opts ...Option) (*Transport, error) {
 	t := &Transport{config: newConfig(opts), base: base}
 	t.keys.seed = maphash.MakeSeed()
@@ -46,9 +46,9 @@ func NewTransport(base http.RoundTripper, p ration.Policy, opts ...Option) (*Tra
 	return t, nil
 }
 
-// NewClient returns a client over [NewTransport] and [http.DefaultTransport]. Its
-// Timeout is zero: the policy's Deadline bounds the way to the headers, and the
-// attempt timeout each read of a body, which may be as long as it likes.
+// NewClient returns a client over [NewTransport] and [http.DefaultTransport].
+// Its Timeout is zero: the policy's Deadline bounds the way to the headers, and
+// the attempt timeout each read of a body, which may be as long as it likes.
 func NewClient(p ration.Policy, opts ...Option) (*http.Client, error) {
 	t, err := NewTransport(nil, p, opts...)
 	if err != nil {
@@ -58,9 +58,9 @@ func NewClient(p ration.Policy, opts ...Option) (*http.Client, error) {
 }
 
 // RoundTrip implements [http.RoundTripper]. It returns the last response when
-// attempts end on one, failing or not, and a [*ration.Error] when the budget, the
-// breaker, a deadline or the caller stopped the call. Other errors are those of
-// the base, as they are.
+// attempts end on one, failing or not, and a [*ration.Error] when the budget,
+// the breaker, a deadline or the caller stopped the call. Other errors are
+// those of the base, as they are.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.URL == nil {
 		return t.base.RoundTrip(req) // which says so, and closes the body

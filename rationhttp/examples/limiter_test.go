@@ -12,8 +12,8 @@ import (
 	"github.com/ration-go/ration/rationhttp"
 )
 
-// A rate.Limiter limits the attempts of a client in one line. A refusal costs no
-// retry token and is tried again after the policy's throttled wait.
+// A rate.Limiter limits the attempts of a client in one line. A refusal costs
+// no retry token and is tried again after the policy's throttled wait.
 func Example_limiter() {
 	limiter := rate.NewLimiter(rate.Limit(100), 10) // 100 a second, 10 at once
 
