@@ -337,7 +337,7 @@ func (c *Call) inform(now instant, evidence, timedOut bool, u float64) {
 // token is withdrawn only for a retry that there is time for.
 func (c *Call) retry(now instant, u float64) {
 	delay := c.backoff(now, u)
-	if delay >= c.deadline.since(now) {
+	if c.deadline != never && delay >= c.deadline.since(now) {
 		c.stop(now, StopDeadlineExceeded)
 		return
 	}

@@ -830,3 +830,23 @@ func TestActionString(t *testing.T) {
 		}
 	}
 }
+
+// Without a deadline no wait is too long, not even one that never ends.
+func TestEndlessWaitWithoutDeadline(t *testing.T) {
+	e := ration.MustNew(ration.Policy{
+		Deadline: ration.NoLimit,
+		Backoff: ration.Backoff{
+			Custom: func(ration.Next) time.Duration { return math.MaxInt64 },
+		},
+	})
+	now := time.Now().Add(time.Hour)
+	c := e.Begin(t.Context(), now)
+	d := c.Next(now, ration.Outcome{
+		Verdict: ration.Verdict{Kind: ration.VerdictTransient},
+		Err:     errDown,
+	}, 0)
+	if d.Action != ration.ActWait {
+		t.Errorf("decided to %v, want to wait", d.Action)
+	}
+	c.Abandon(now)
+}
