@@ -115,11 +115,14 @@ func expired(ctx context.Context) bool {
 // that the executor decided, readable as a status too. It does not look for a
 // stop inside err, where one of an inner call may be.
 func final(err error) error {
+	if err == nil {
+		return nil
+	}
 	if stop, ok := err.(*ration.Error); ok { //nolint:errorlint // see above
 		return &stopped{stop, stop}
 	}
-	var f *failure
-	if !errors.As(err, &f) {
+	f, ok := errors.AsType[*failure](err)
+	if !ok {
 		return err
 	}
 	timedOut := errors.Is(err, ration.ErrAttemptTimeout)

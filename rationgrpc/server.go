@@ -116,12 +116,10 @@ func (c *serverConfig) inbound(ctx context.Context) (context.Context, *ration.Gi
 // unless whoever returned it has. The status of the last failure would be found
 // in there, and is not how the call ended.
 func outbound(err error) error {
-	var (
-		done *stopped
-		stop *ration.Error
-	)
 	_, isStatus := err.(interface{ GRPCStatus() *status.Status }) //nolint:errorlint // the outermost
-	if isStatus || errors.As(err, &done) || !errors.As(err, &stop) {
+	_, isStopped := errors.AsType[*stopped](err)
+	stop, isStop := errors.AsType[*ration.Error](err)
+	if isStatus || isStopped || !isStop {
 		return err
 	}
 	return &stopped{err, stop}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"sync"
 	"sync/atomic"
 
 	"google.golang.org/grpc"
@@ -29,7 +28,7 @@ func (i *Interceptor) Stream() grpc.StreamClientInterceptor {
 			return streamer(ctx, desc, conn, method, opts...)
 		}
 		if repeats {
-			return &serverStream{call: c, open: open, asked: make(chan struct{})}, nil
+			return newServerStream(c, open), nil
 		}
 		return watch(c, open)
 	}
@@ -53,7 +52,8 @@ type serverStream struct {
 	sent    atomic.Bool   // SendMsg or CloseSend was called
 	asked   chan struct{} // closed once request is final
 	request []any         // what is to be sent: one message, or none
-	settle  sync.Once
+	settles atomic.Bool   // somebody makes the attempts, or has
+	settled chan struct{} // closed once they are made
 
 	// Of the last attempt, once settled.
 	stream grpc.ClientStream       // nil if none was opened
@@ -64,6 +64,17 @@ type serverStream struct {
 
 // errUnsettled is what a stream ends with whose attempts ended in a panic.
 var errUnsettled = status.Error(codes.Internal, "rationgrpc: the attempts ended in a panic")
+
+func newServerStream(
+	c call, open func(context.Context) (grpc.ClientStream, error),
+) *serverStream {
+	return &serverStream{
+		call:    c,
+		open:    open,
+		asked:   make(chan struct{}),
+		settled: make(chan struct{}),
+	}
+}
 
 // SendMsg keeps the request. gRPC forbids changing a message after sending it,
 // so keeping it is safe.
@@ -87,11 +98,7 @@ func (s *serverStream) CloseSend() error {
 
 // RecvMsg makes the attempts when called for the first time.
 func (s *serverStream) RecvMsg(m any) error {
-	first := false
-	s.settle.Do(func() {
-		first = true
-		s.attempt(m, func(stream grpc.ClientStream) error { return stream.RecvMsg(m) })
-	})
+	first := s.settle(m, func(stream grpc.ClientStream) error { return stream.RecvMsg(m) })
 	if first || s.ended != nil {
 		return s.ended
 	}
@@ -107,7 +114,7 @@ func (s *serverStream) RecvMsg(m any) error {
 // has seen something of this stream. As in gRPC, a stream that ended without a
 // header has none, and RecvMsg says how it ended.
 func (s *serverStream) Header() (metadata.MD, error) {
-	s.settle.Do(func() { s.attempt(nil, awaitHeader) })
+	s.settle(nil, awaitHeader)
 	if s.stream == nil {
 		return nil, s.ended
 	}
@@ -137,6 +144,19 @@ func (s *serverStream) Context() context.Context {
 		return s.ctx
 	}
 	return s.stream.Context()
+}
+
+// settle makes the attempts, or waits until they are made. It reports whether it
+// was the one to make them. A [sync.Once] would do, but whoever waits for a mutex
+// in a synctest bubble stops its clock.
+func (s *serverStream) settle(value any, begin func(grpc.ClientStream) error) (first bool) {
+	if s.settles.Swap(true) {
+		<-s.settled
+		return false
+	}
+	defer close(s.settled)
+	s.attempt(value, begin)
+	return true
 }
 
 // attempt makes attempts until one of them begins to answer. value is where its
