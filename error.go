@@ -102,10 +102,10 @@ func (e *Error) Error() string {
 		b.WriteString(e.policy)
 		b.WriteString(": ")
 	}
-	if e.Reason == StopCanceled {
-		b.WriteString("canceled")
+	if sentinel := e.sentinel(); sentinel != nil {
+		b.WriteString(strings.TrimPrefix(sentinel.Error(), "ration: "))
 	} else {
-		b.WriteString(strings.TrimPrefix(e.sentinel().Error(), "ration: "))
+		b.WriteString(e.Reason.String())
 	}
 	switch e.Attempts {
 	case 0:

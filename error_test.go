@@ -262,3 +262,23 @@ func TestConfigErrorText(t *testing.T) {
 		t.Errorf("text %q, want %q", got, want)
 	}
 }
+
+// An Error can be made by anybody, as a test double's answer for one, and then
+// need not have a reason that the library gives.
+func TestErrorOfAnyReason(t *testing.T) {
+	for _, tc := range []struct {
+		err  ration.Error
+		want string
+	}{
+		{ration.Error{}, "ration: succeeded before the first attempt"},
+		{
+			ration.Error{Reason: ration.StopPermanent, Attempts: 1, Last: errBackend},
+			"ration: permanent after 1 attempt: backend said no",
+		},
+		{ration.Error{Reason: 99}, "ration: StopReason(99) before the first attempt"},
+	} {
+		if got := tc.err.Error(); got != tc.want {
+			t.Errorf("%q, want %q", got, tc.want)
+		}
+	}
+}
