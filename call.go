@@ -96,9 +96,13 @@ func (c *Call) Decision() Decision { return c.decision(c.decided) }
 
 // Next tells the call what happened since its last decision and returns the
 // next one. After ActAttempt, o is the outcome of that attempt; otherwise it is
-// ignored. u, in [0, 1), is the random number that a jitter may need. After
-// ActStop it changes nothing.
+// ignored. u, in [0, 1), is the random number that a jitter may need; anything
+// outside [0, 1] reads as 1, which spreads nothing. Waiting is up to the driver:
+// told early, the call goes on early. After ActStop it changes nothing.
 func (c *Call) Next(now time.Time, o Outcome, u float64) Decision {
+	if !(u >= 0 && u <= 1) { // NaN included
+		u = 1
+	}
 	c.decided = instantOf(now)
 	c.advance(c.decided, &o, u)
 	return c.Decision()
@@ -260,7 +264,9 @@ func (c *Call) judge(now instant, o *Outcome, u float64) {
 // permanent; and only what asks to slow down can be this process's own refusal.
 func (c *Call) normalize(o *Outcome) {
 	if o.TimedOut {
-		c.verdict = Verdict{Kind: VerdictTransient}
+		if c.verdict.Kind != VerdictTransient { // else a hint may stay
+			c.verdict = Verdict{Kind: VerdictTransient}
+		}
 		c.unknown = false
 		if !c.boundByDeadline {
 			c.last = withAttemptTimeout(c.last)

@@ -850,3 +850,26 @@ func TestEndlessWaitWithoutDeadline(t *testing.T) {
 	}
 	c.Abandon(now)
 }
+
+// A number that is none must not become a wait of centuries, or a break of none.
+func TestNextTakesNoNumberOutsideItsRange(t *testing.T) {
+	transient := ration.Outcome{
+		Verdict: ration.Verdict{Kind: ration.VerdictTransient},
+		Err:     errBackend,
+	}
+	for _, u := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), -1, -1e-9, 1, 1e9} {
+		e := ration.MustNew(ration.Policy{
+			Breaker: &ration.BreakerSettings{ConsecutiveFailures: 2},
+		})
+		call := e.Begin(t.Context(), epoch)
+		d := call.Next(epoch, transient, u)
+		if d.Action != ration.ActWait || d.Delay != ration.DefaultTransientBase {
+			t.Errorf("u = %v: %v of %v, want the whole wait", u, d.Action, d.Delay)
+		}
+		call.Next(d.At, ration.Outcome{}, u)
+		call.Next(d.At, transient, u)
+		if b := e.Breaker(d.At); b.State != ration.BreakerOpen || b.Break != 15*time.Second {
+			t.Errorf("u = %v: %v for %v, want the whole break", u, b.State, b.Break)
+		}
+	}
+}

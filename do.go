@@ -13,8 +13,8 @@ import (
 // not be tried again, and returns what fn returned last.
 //
 // The error tells why the call ended. After a permanent failure, or when all
-// attempts are spent, it is the last error of fn, unchanged; if the timer of
-// that attempt had fired, it matches [ErrAttemptTimeout] as well. When the
+// attempts are spent, it is the last error of fn, unchanged; if that attempt
+// failed because its timer fired, it matches [ErrAttemptTimeout] as well. When the
 // budget, the breaker, the deadline or the caller ended the call, it is an
 // [*Error], which matches the reason's sentinel and the last error of fn.
 //
@@ -86,6 +86,7 @@ func run[T any](
 // of it.
 func attempt[T any](c *Call, fn func(context.Context) (T, error), o *Outcome) (value T) {
 	*o = Outcome{}
+	c.bounded = nil // an earlier attempt's must not speak for one without a bound
 	ctx := c.ctx
 	if c.until != never { // else the caller's own, which costs no allocation
 		c.bounded = newAttemptContext(c.ctx, c.until.time(), c.retries)
@@ -112,8 +113,11 @@ func classifyAttempt[T any](c *Call, value T, o *Outcome) {
 	if o.Err != nil && isContextError(o.Err) && !isRefusal(o.Err) && c.bounded.timedOut() {
 		o.TimedOut = true // which no classifier is asked about
 	} else {
+		// A failure that is transient or that nobody knows, once the timer has
+		// fired, is the timer's doing; any other is an answer that was late.
 		o.Verdict, o.unknown = verdictOn(c.s, value, o.Err)
-		o.TimedOut = o.unknown && c.bounded.timedOut()
+		suspect := o.unknown || o.Err != nil && o.Verdict.Kind == VerdictTransient
+		o.TimedOut = suspect && c.bounded.timedOut()
 	}
 	o.Unrepeatable = o.Err != nil && isUnrepeatable(o.Err)
 }

@@ -1122,3 +1122,92 @@ func calls(t *testing.T, file string, names []string) (found []string) {
 	})
 	return found
 }
+
+// A failure that comes once the timer has fired is the timer's doing, whoever
+// classified it and whatever the function made of the end of its context.
+func TestFailureOnceTheTimerHasFired(t *testing.T) {
+	hint := ration.Verdict{Kind: ration.VerdictTransient, RetryAfter: 5 * time.Second}
+	for _, tc := range []struct {
+		name     string
+		classify ration.Classifier
+		err      error
+		timeout  bool
+		attempts int
+	}{
+		{"nobody knows it", nil, errBackend, true, 2},
+		{"marked transient", nil, errDown, true, 2},
+		{"a hint stays", nil, ration.Mark(errBackend, hint), true, 2},
+		{"a socket with the same deadline", nil, os.ErrDeadlineExceeded, true, 2},
+		{"classified as transient", ration.RetryAny, errBackend, true, 2},
+		{"an answer to slow down", nil, errSlow, false, 2},
+		{"a permanent answer", nil, ration.Permanent(errBackend), false, 1},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e := ration.MustNew(ration.Policy{
+					Attempts:       2,
+					AttemptTimeout: time.Second,
+					Classify:       tc.classify,
+				})
+				r := ration.Try(t.Context(), e, func(ctx context.Context) (int, error) {
+					<-ctx.Done()
+					return 0, tc.err
+				})
+				if !errors.Is(r.Err, tc.err) || errors.Is(r.Err, ration.ErrAttemptTimeout) != tc.timeout {
+					t.Errorf("%v, want a timeout: %t", r.Err, tc.timeout)
+				}
+				if len(r.Attempts) != tc.attempts {
+					t.Fatalf("%d attempts, want %d", len(r.Attempts), tc.attempts)
+				}
+				if tc.name == "a hint stays" && r.Attempts[1].Delay != hint.RetryAfter {
+					t.Errorf("a wait of %v, want the hint", r.Attempts[1].Delay)
+				}
+			})
+		})
+	}
+}
+
+// A probe that meets its timeout reopens the breaker, though its lease ends at
+// that very moment, and though the policy's classifier has the word.
+func TestProbeThatTimesOutReopens(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := ration.MustNew(ration.Policy{
+			Attempts:       1,
+			AttemptTimeout: time.Second,
+			Classify:       ration.RetryAny,
+			Breaker:        &ration.BreakerSettings{ConsecutiveFailures: 1},
+		})
+		e.Run(t.Context(), func(context.Context) error { return errBackend })
+		time.Sleep(15 * time.Second)
+		e.Run(t.Context(), func(ctx context.Context) error { <-ctx.Done(); return errBackend })
+		if s := e.Breaker(time.Now()).State; s != ration.BreakerOpen {
+			t.Errorf("%v after a probe that timed out, want open", s)
+		}
+	})
+}
+
+// An attempt without any bound has not timed out because the one before it did.
+func TestUnboundAttemptAfterTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		long := func(ration.Next) time.Duration { return 10 * time.Minute } // the ceiling is cold again
+		e := ration.MustNew(ration.Policy{
+			Deadline:       ration.NoLimit,
+			AttemptTimeout: ration.NoLimit,
+			Ceiling:        &ration.Ceiling{},
+			Backoff:        ration.Backoff{Custom: long},
+		})
+		for range 20 {
+			e.Run(t.Context(), func(context.Context) error { return nil })
+		}
+		attempts := 0
+		err := e.Run(context.Background(), func(ctx context.Context) error {
+			if attempts++; attempts == 1 {
+				<-ctx.Done()
+			}
+			return errBackend
+		})
+		if attempts != 2 || err != errBackend {
+			t.Errorf("%d attempts and %v, want the second to be the last", attempts, err)
+		}
+	})
+}
