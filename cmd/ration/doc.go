@@ -213,10 +213,10 @@ what is counted how. One run came to this; no two are the same:
 	outage, budgets                   400              526          1.10x      0.00%
 	outage, loop broken               400              441          1.03x      0.00%
 	partial outage, no budgets        400              670          1.68x    100.00%
-	partial outage, budgets           400              600          1.38x     91.25%
+	partial outage, budgets           400              603          1.38x     91.50%
 	partial outage, loop broken       400              470          1.10x     73.50%
-	brownout, no budgets              400           25,487         63.72x      0.00%
-	brownout, budgets                 400              525          1.10x      0.00%
+	brownout, no budgets              400           25,237         63.09x      0.00%
+	brownout, budgets                 400              535          1.14x      0.00%
 	brownout, loop broken             400              441          1.03x      0.00%
 
 Budgets hold each arrow to a tenth, and the arrows add up: three of them may

@@ -60,9 +60,9 @@ func (o *drillOptions) terms() (rows [][2]string) {
 func troubleText(t drill.Trouble) string {
 	switch {
 	case t.Late > 0:
-		return fmt.Sprintf("the database takes %s to answer, and an attempt at it times out "+
-			"after %s (%s otherwise)", short(t.Late), short(t.Timeout),
-			short(ration.DefaultAttemptTimeout))
+		return fmt.Sprintf("the database takes %s to answer, and an attempt at it times out after %s "+
+			"(%s otherwise), at times before it arrives and is counted", short(t.Late),
+			short(t.Timeout), short(ration.DefaultAttemptTimeout))
 	case t.Failing < 1:
 		return fmt.Sprintf("the database answers %s%% of attempts with 503, at random but the "+
 			"same in each drill", decimal(100*t.Failing))

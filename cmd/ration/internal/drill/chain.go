@@ -82,7 +82,7 @@ func (c *chain) onClose(shut func()) { c.closers = append(c.closers, shut) }
 func (c *chain) act(ctx context.Context) error { return get(ctx, c.users, c.url) }
 
 // What the policies of all hops wait. With timeouts at the bottom, 64 attempts are
-// over in 2 s, far from the deadline. The longest backoff also bounds the hints of
+// over in 3 s, far from the deadline. The longest backoff also bounds the hints of
 // servers that have refused a retry.
 const (
 	Deadline    = 30 * time.Second

@@ -30,7 +30,7 @@ const usual = ration.DefaultAttemptTimeout
 var troubles = []Trouble{
 	{Name: "outage", Failing: 1, Timeout: usual},
 	{Name: "partial outage", Failing: 0.4, Timeout: usual},
-	{Name: "brownout", Late: time.Second, Timeout: 25 * time.Millisecond},
+	{Name: "brownout", Late: time.Second, Timeout: 40 * time.Millisecond},
 }
 
 // Troubles returns all of them.
