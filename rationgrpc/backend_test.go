@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -234,6 +235,22 @@ func checkIs(t *testing.T, err error, is, isNot []error) {
 		if errors.Is(err, target) {
 			t.Errorf("%v matches %v", err, target)
 		}
+	}
+}
+
+// goroutines counts them by their stacks. The runtime's own number may include one
+// that has ended.
+func goroutines() (n int, stacks string) {
+	buf := make([]byte, 1<<20)
+	stacks = string(buf[:runtime.Stack(buf, true)])
+	return strings.Count("\n\n"+stacks, "\n\ngoroutine "), stacks
+}
+
+// checkGoroutines compares their number with what it was.
+func checkGoroutines(t *testing.T, before int) {
+	t.Helper()
+	if after, stacks := goroutines(); after > before {
+		t.Errorf("%d goroutines, %d before:\n%s", after, before, stacks)
 	}
 }
 

@@ -150,4 +150,3 @@ func (s *refuser) handle(conn net.Conn) {
 		}
 	}
 }
-

@@ -116,7 +116,7 @@ func (c *serverConfig) inbound(ctx context.Context) (context.Context, *ration.Gi
 // unless whoever returned it has. The status of the last failure would be found
 // in there, and is not how the call ended.
 func outbound(err error) error {
-	_, isStatus := err.(interface{ GRPCStatus() *status.Status }) //nolint:errorlint // the outermost
+	_, isStatus := err.(interface{ GRPCStatus() *status.Status })
 	_, isStopped := errors.AsType[*stopped](err)
 	stop, isStop := errors.AsType[*ration.Error](err)
 	if isStatus || isStopped || !isStop {

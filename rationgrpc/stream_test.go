@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -477,12 +476,10 @@ func TestServerStreamLeavesNothing(t *testing.T) {
 				recv(cancelled, client)
 				synctest.Wait()
 				inner = nil
-				before := runtime.NumGoroutine()
+				before, _ := goroutines()
 				once()
 				synctest.Wait()
-				if after := runtime.NumGoroutine(); after > before {
-					t.Errorf("%d goroutines, %d before", after, before)
-				}
+				checkGoroutines(t, before)
 				for i, ctx := range inner {
 					if ctx.Err() == nil {
 						t.Errorf("the context of attempt %d goes on", i+1)
@@ -519,4 +516,3 @@ func TestServerStreamPanic(t *testing.T) {
 		}
 	})
 }
-

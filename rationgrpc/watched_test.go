@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"math/rand/v2"
-	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -409,7 +408,7 @@ func TestWatchedStreamsLeaveNothing(t *testing.T) {
 		shapes["bidi stream"](t.Context(), client)
 		synctest.Wait()
 		heard.take()
-		before := runtime.NumGoroutine()
+		before, _ := goroutines()
 		const streams = 200
 		for range streams {
 			ctx, cancel := context.WithCancel(t.Context())
@@ -438,9 +437,7 @@ func TestWatchedStreamsLeaveNothing(t *testing.T) {
 		}
 		<-time.After(time.Minute)
 		synctest.Wait()
-		if after := runtime.NumGoroutine(); after != before {
-			t.Errorf("%d goroutines, %d before", after, before)
-		}
+		checkGoroutines(t, before)
 		terminal := 0
 		for _, ev := range heard.take() {
 			if ev.Terminal() {
