@@ -9,7 +9,7 @@ race lint:
 	.ci/run $@
 
 bench:
-	go test -run '^$$' -bench . -benchmem work
+	go run ./bench/cmd/performance
 
 ci:
 	.ci/run

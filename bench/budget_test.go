@@ -33,9 +33,9 @@ func budgetRows() []row {
 				b := budget.New().(failsafeBudget)
 				return repeat(func() { b.RecordExecution(); b.ReleaseExecution() })
 			}},
-			{name: "floor", prepare: func(testing.TB) func(int) { return loadLoop }},
+			floorOf(loadLoop),
 		}},
-		{"deposit-not-full", []peer{{ours, depositNotFull, 0}}},
+		{"deposit-not-full", []peer{{ours, depositNotFull, 0}, floorOf(loadLoop)}},
 		{"withdraw", []peer{
 			{ours, withdraw, 0},
 			{name: "x-time-rate", prepare: func(testing.TB) func(int) {
@@ -61,6 +61,7 @@ func budgetRows() []row {
 					}
 				})
 			}},
+			floorOf(loadLoop),
 		}},
 	} {
 		for _, goroutines := range []int{1, 2, 8} {

@@ -14,24 +14,24 @@ var extraGroup = group{"Extra", []row{
 	{name: "plain", peers: []peer{{ours, func(tb testing.TB) func(int) {
 		e := ration.MustNew(rationPolicy(tb, plan{budget: true, breaker: true}))
 		return succeeding(func() *ration.Executor { return e })
-	}, 0}}},
+	}, 0}, floorOf(clockPair)}},
 	{name: "failure-ratio", peers: []peer{{ours, func(tb testing.TB) func(int) {
 		p := rationPolicy(tb, plan{budget: true, breaker: true})
 		p.Breaker = &ration.BreakerSettings{FailureRatio: 0.5}
 		e := ration.MustNew(p)
 		return succeeding(func() *ration.Executor { return e })
-	}, 0}}},
+	}, 0}, floorOf(clockPair)}},
 	{name: "listener", peers: []peer{{ours, func(tb testing.TB) func(int) {
 		p := rationPolicy(tb, plan{budget: true, breaker: true})
 		p.OnEvent = func(ration.Event) {}
 		e := ration.MustNew(p)
 		return succeeding(func() *ration.Executor { return e })
-	}, 0}}},
+	}, 0}, floorOf(clockPair)}},
 	{name: "try", peers: []peer{{ours, func(tb testing.TB) func(int) {
 		e := ration.MustNew(rationPolicy(tb, plan{budget: true, breaker: true}))
 		ctx := context.Background()
 		return repeat(func() { ration.Try(ctx, e, succeed) })
-	}, 2}}},
+	}, 2}, floorOf(clockPair)}},
 	keyRow("for", 1, false), keyRow("for", 100, false), keyRow("for", 1000, false),
 	keyRow("for+do", 1, true), keyRow("for+do", 100, true), keyRow("for+do", 1000, true),
 }}
@@ -65,5 +65,5 @@ func keyRow(name string, n int, do bool) row {
 			}
 			return repeat(func() { found = next() })
 		}, 0,
-	}}}
+	}, floorOf(clockPair)}}
 }

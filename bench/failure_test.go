@@ -10,16 +10,16 @@ var errReset error = &net.OpError{Op: "read", Net: "tcp", Err: errOursIn}
 // not the wait.
 var failureGroup = group{"Failure", []row{
 	{name: "retry,first-fails", peers: peersFor(
-		plan{eager: true}, true, 0, failing(1, errReset))},
+		plan{eager: true}, true, 0, failing(1, errReset), clockPair)},
 	{name: "retry,all-fail", peers: peersFor(
-		plan{eager: true}, true, 0, failing(attempts, errReset))},
+		plan{eager: true}, true, 0, failing(attempts, errReset), clockPair)},
 	{name: "retry+budget,first-fails", peers: peersFor(
-		plan{eager: true, budget: true}, true, 0, failing(1, errReset))},
+		plan{eager: true, budget: true}, true, 0, failing(1, errReset), clockPair)},
 	{name: "retry+budget,all-fail", peers: peersFor(
-		plan{eager: true, budget: true}, true, 0, failing(attempts, errReset))},
+		plan{eager: true, budget: true}, true, 0, failing(attempts, errReset), clockPair)},
 	{name: "retry+budget+breaker,first-fails", peers: peersFor(
-		plan{eager: true, budget: true, breaker: true}, false, 0, failing(1, errReset))},
+		plan{eager: true, budget: true, breaker: true}, false, 0, failing(1, errReset), clockPair)},
 	{name: "retry+budget+breaker+timeout,first-fails", peers: peersFor(
 		plan{eager: true, budget: true, breaker: true, timeout: true}, false, 2,
-		failing(1, errReset))},
+		failing(1, errReset), clockPair)},
 }}

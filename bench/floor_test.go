@@ -16,23 +16,26 @@ var floorGroup = group{"Floor", []row{
 			time.NewTimer(time.Hour).Stop()
 		}
 	}),
-	floor("context-timeout", contextLoop(func(context.Context) {})),
-	floor("context-timeout,waited-on", waitLoop),
-	floor("context-timeout,derived", contextLoop(func(ctx context.Context) {
-		_, cancel := context.WithCancel(ctx)
-		cancel()
-	})),
+	floor("context-timeout", idleLoop),
 }}
 
 func floor(name string, loop func(n int)) row {
-	return row{name: name, peers: []peer{{
-		name:    "floor",
-		prepare: func(testing.TB) func(int) { return loop },
-	}}}
+	return row{name: name, peers: []peer{floorOf(loop)}}
 }
 
-// waitLoop is what any timeout costs that a function waits on.
-var waitLoop = contextLoop(func(ctx context.Context) { ctx.Done() })
+// floorOf makes a floor a peer, so that a row has its own beside it: figures that
+// are to be compared should be taken within the same second.
+func floorOf(loop func(n int)) peer {
+	return peer{name: "floor", prepare: func(testing.TB) func(int) { return loop }}
+}
+
+// What a timeout of the standard library costs to a function that ignores it, to
+// one that waits on it, and to one that derives from it.
+var (
+	idleLoop   = contextLoop(func(context.Context) {})
+	waitLoop   = contextLoop(func(ctx context.Context) { waitOn(ctx) })
+	deriveLoop = contextLoop(func(ctx context.Context) { derive(ctx) })
+)
 
 // contextLoop makes a context with a timeout, uses it and cancels it.
 func contextLoop(use func(context.Context)) func(n int) {

@@ -19,17 +19,34 @@ import (
 // on which the reference is relatively cheaper. That still tells a path that has
 // gained a lock, a clock read, a map or an allocation from one that has not, which
 // is what a change does to it by accident.
-var gates = []struct {
+var gates = []gate{
+	{"success", rationRow("Success", "retry+budget+breaker"), clockPair, 3}, // contract: 1.5
+	{"timeout", rationRow("Timeout", "ignored"), clockPair, 5},              // 2.5
+	{"timeout,waited-on", rationRow("Timeout", "waited-on"), waitLoop, 2.6}, // 1.3
+	{"deposit-full", depositFull, loadLoop, 6},                              // 3
+	{"lookup", rationRow("Extra", "for,keys=1000"), clockPair, 2},           // about 1
+}
+
+// A gate is a hot path, its reference, and the highest ratio that passes.
+type gate struct {
 	name      string
 	loop      func(tb testing.TB) func(n int)
 	reference func(n int)
 	most      float64
+}
+
+// shared are the hot paths that two goroutines must be able to use at once, with
+// the number of jobs in a round.
+var shared = []struct {
+	name string
+	n    int
+	loop func(tb testing.TB) func(n int)
 }{
-	{"success", rationRow("Success", "retry+budget+breaker"), clockPair, 3},               // contract: 1.5
-	{"success with timeout", rationRow("Timeout", "ignored"), clockPair, 5},               // 2.5
-	{"success with timeout, waited on", rationRow("Timeout", "waited-on"), waitLoop, 2.6}, // 1.3
-	{"deposit into a full bucket", depositFull, loadLoop, 6},                              // 3
-	{"lookup of a key", rationRow("Extra", "for,keys=100"), clockPair, 1.5},               // about 1
+	{"success", 4000, sharedBy(plan{budget: true, breaker: true}, rationCall)},
+	{"failure-ratio", 4000, sharedBy(plan{budget: true, breaker: true}, ratioCall)},
+	{"timeout", 2000, sharedBy(timed, rationCall)},
+	{"deposit-full", 400_000, depositFull},
+	{"floor", 4000, func(testing.TB) func(int) { return clockPair }},
 }
 
 func TestGate(t *testing.T) {
@@ -64,27 +81,33 @@ func TestGateScaling(t *testing.T) {
 	if runtime.GOMAXPROCS(0) < 2 {
 		t.Skip("one processor")
 	}
-	given := scaling(clockPair)
-	if given > 0.75 {
-		t.Skipf("two goroutines that share nothing take %.2f of the time of one: "+
-			"there is no second processor to be had", given)
-	}
-	const most = 0.9
-	for _, g := range []struct {
-		name string
-		loop func(tb testing.TB) func(int)
-	}{
-		{"success", sharedBy(plan{budget: true, breaker: true}, rationCall)},
-		{"with a failure ratio", sharedBy(plan{budget: true, breaker: true}, ratioCall)},
-		{"with timeouts", sharedBy(timed, rationCall)},
-		{"deposit into a full bucket", depositFull},
-	} {
-		got := scaling(g.loop(t))
-		if got > most {
-			t.Errorf("%s: %.2f of the time of one goroutine, want at most %v", g.name, got, most)
+	for _, g := range shared {
+		got, seen := bestScaling(g.n, g.loop(t))
+		if !seen {
+			t.Skip("there is no second processor to be had: " +
+				"two goroutines that share nothing take as long as one")
 		}
-		t.Logf("%s: %.2f (two clock reads: %.2f)", g.name, got, given)
+		if got > mostShared {
+			t.Errorf("%s: %.2f of the time of one goroutine, want at most %v",
+				g.name, got, mostShared)
+		}
+		t.Logf("%s: %.2f", g.name, got)
 	}
+}
+
+const mostShared = 0.9
+
+// bestScaling returns the best of some measurements of scaling, and whether there
+// was a second processor for any: only those count before which two goroutines
+// that share nothing could use one.
+func bestScaling(n int, loop func(n int)) (best float64, seen bool) {
+	best = math.Inf(1)
+	for tries := 0; tries < 10 && best > mostShared; tries++ {
+		if scaling(4000, clockPair) < 0.75 {
+			best, seen = min(best, scaling(n, loop)), true
+		}
+	}
+	return best, seen
 }
 
 func rationRow(group, row string) func(testing.TB) func(int) {
@@ -98,9 +121,12 @@ func rationRow(group, row string) func(testing.TB) func(int) {
 	return nil
 }
 
-// minimumOf returns the least time of a job, in nanoseconds, over rounds of 500.
+// minimumOf returns the least time of a job, in nanoseconds, over rounds that are
+// short enough for some to be left alone.
 func minimumOf(loop func(n int)) float64 {
-	const rounds, n = 1000, 500
+	const rounds, round = 1000, 30_000 // nanoseconds
+	loop(1)
+	n := max(int(round/max(timePer(1000, func() { loop(1000) }), 0.1)), 1)
 	least := math.Inf(1)
 	for range rounds {
 		least = min(least, timePer(n, func() { loop(n) }))
@@ -109,9 +135,10 @@ func minimumOf(loop func(n int)) float64 {
 }
 
 // scaling returns the ratio of the least wall time per job of two goroutines to
-// that of one.
-func scaling(loop func(n int)) float64 {
-	const rounds, n = 300, 2000
+// that of one, over rounds of n jobs, which are to take some hundred microseconds:
+// long beside the start of a goroutine.
+func scaling(n int, loop func(n int)) float64 {
+	const rounds = 200
 	one, two := math.Inf(1), math.Inf(1)
 	for range rounds {
 		one = min(one, timePer(n, func() { loop(n) }))

@@ -23,7 +23,7 @@ func scalingRows() []row {
 		{ours + "-timeout", sharedBy(timed, rationCall), 1},
 		{name: "failsafe-go", prepare: sharedBy(full, failsafeCall)},
 		{name: "go-retry+gobreaker", prepare: sharedBy(full, goRetryCall)},
-		{name: "floor", prepare: func(testing.TB) func(int) { return clockPair }},
+		floorOf(clockPair),
 	}
 	var rows []row
 	for _, procs := range []int{1, 2} {

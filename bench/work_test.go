@@ -64,8 +64,11 @@ func (m maker) fits(p plan, demandBudget bool) bool {
 	return all || m.breaker == p.breaker
 }
 
-// peersFor returns the peers for p that call fn. ours allocates at most allocs.
-func peersFor(p plan, demandBudget bool, allocs float64, fn func() work) []peer {
+// peersFor returns the peers for p that call fn, and the floor below them. Ours
+// allocates at most allocs.
+func peersFor(
+	p plan, demandBudget bool, allocs float64, fn func() work, below func(n int),
+) []peer {
 	var peers []peer
 	for _, m := range makers {
 		if !m.fits(p, demandBudget) {
@@ -80,7 +83,7 @@ func peersFor(p plan, demandBudget bool, allocs float64, fn func() work) []peer 
 			}
 		}, allocs})
 	}
-	return peers
+	return append(peers, floorOf(below))
 }
 
 var (

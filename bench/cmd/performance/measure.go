@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 )
@@ -67,8 +68,8 @@ func heading(ctx context.Context, dir, command string) (string, error) {
 		return "", err
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "command: %s\nday: %s\ngo: %s", command,
-		time.Now().UTC().Format(time.DateOnly), version)
+	fmt.Fprintf(&b, "command: %s\nday: %s\nprocessors: %d\ngo: %s", command,
+		time.Now().UTC().Format(time.DateOnly), runtime.NumCPU(), version)
 	for line := range strings.Lines(modules) {
 		if path, v, ok := strings.Cut(strings.TrimSpace(line), " "); ok {
 			fmt.Fprintf(&b, "%s%s: %s\n", modulePrefix, path, v)

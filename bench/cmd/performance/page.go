@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 )
@@ -19,9 +20,9 @@ and the times and allocations only beside them.
 
 Each peer is configured as its documentation recommends for the job of the row: three attempts,
 exponential back-off, a breaker that trips on five failures in a row, 10 s for an attempt. Where a
-peer cannot do the job its row is absent. One exception is made: libraries for retries have no budget,
-and are let into rows that ask for one, where they do less; a star marks them. Retry libraries
-without a breaker get the one of gobreaker nested within, as their users do it.
+peer cannot do the job its row is absent. One exception is made: libraries for retries have no
+budget, and are let into rows that ask for one, where they do less; a star marks them. Those without
+a breaker get the one of gobreaker nested within, as their users do it.
 
 Not here: cinar/resile, which could not be fetched from the module proxy (it answers 403), and
 metrics, for which there is no adapter yet.
@@ -53,10 +54,12 @@ func render(w io.Writer, r *results, byHand string) {
 
 func renderHeading(w io.Writer, r *results) {
 	fmt.Fprintf(w, "## What made these figures\n\n    %s\n\n", r.setting("command"))
-	fmt.Fprintf(w, "%s on %s/%s, %s, %s. Medians of %d passes over all rows; ± is half of the 95%% "+
-		"interval.\nThe raw figures are in [%s](%s), for benchstat or for `-render`.\n\n",
-		r.setting("go"), r.setting("goos"), r.setting("goarch"), r.setting("cpu"), r.setting("day"),
-		r.passes(), rawName, rawName)
+	fmt.Fprintf(w, "%s\n\n", wrap(fmt.Sprintf("%s on %s/%s, %s, %s processors, %s. Times are "+
+		"medians of %d passes over all rows, and ± is half of their 95%% interval; ratios are "+
+		"medians of the ratios within each pass. The raw figures are in [%s](%s), for benchstat "+
+		"and for `-render`. %s",
+		r.setting("go"), r.setting("goos"), r.setting("goarch"), r.setting("cpu"),
+		r.setting("processors"), r.setting("day"), r.passes(), rawName, rawName, r.noise())))
 	fmt.Fprint(w, "| module | version |\n|---|---|\n")
 	for _, c := range r.config {
 		if path, ok := strings.CutPrefix(c.Key, modulePrefix); ok {
@@ -66,36 +69,47 @@ func renderHeading(w io.Writer, r *results) {
 	fmt.Fprintln(w)
 }
 
+// noise says how far the same two clock reads, which do not change, were apart.
+func (r *results) noise() string {
+	floor := r.values[job{"Floor", "two-clock-reads", "floor"}][seconds]
+	if len(floor) == 0 {
+		return ""
+	}
+	least, most := slices.Min(floor), slices.Max(floor)
+	return fmt.Sprintf("How quiet the machine was: two clock reads took from %s to %s ns.",
+		figure(least*1e9), figure(most*1e9))
+}
+
 // renderSection writes the table of a group.
 func renderSection(w io.Writer, r *results, s section, rows []string) {
+	peers := slices.ContainsFunc(rows, func(row string) bool {
+		return r.fastest(s.group, row) != job{}
+	})
+	added := r.floor(s.group, rows[0]).peer == "bare"
 	heads := []string{"job", "by", "ns", "±", "allocations"}
-	isBare := s.floor != nil && s.floor(rows[0]).peer == "bare"
-	peers := slices.ContainsFunc(rows, func(row string) bool { return r.fastest(s.group, row) > 0 })
 	if peers {
 		heads = append(heads, "to the fastest peer")
 	}
-	if s.floor != nil {
-		heads = append(heads, "to "+s.floorName)
+	if s.floor != "" {
+		heads = append(heads, "to "+s.floor)
 	}
-	if isBare {
+	if added {
 		heads = append(heads, "added ns", "added allocations")
 	}
 	fmt.Fprintf(w, "| %s |\n|---|---|%s\n", strings.Join(heads, " | "),
 		strings.Repeat("--:|", len(heads)-2))
 	for _, row := range rows {
 		for _, j := range r.peers(s.group, row) {
-			cells := []string{row, name(j)}
-			cells = append(cells, r.figures(j)...)
+			cells := append([]string{row, name(j)}, r.figures(j)...)
 			if peers {
-				cells = append(cells, ratio(r.ns(j), r.fastest(s.group, row)))
+				cells = append(cells, times(r.ratio(j, r.fastest(s.group, row))))
 			}
-			if s.floor != nil {
-				cells = append(cells, ratio(r.ns(j), r.ns(s.floor(row))))
+			if s.floor != "" {
+				cells = append(cells, times(r.ratio(j, r.floor(s.group, row))))
 			}
-			if isBare {
-				base := s.floor(row)
-				cells = append(cells, fmt.Sprintf("%+.0f", r.ns(j)-r.ns(base)),
-					fmt.Sprintf("%+.0f", r.median(j, allocs)-r.median(base, allocs)))
+			if added {
+				ns, n := r.added(j)
+				cells = append(cells, fmt.Sprintf("%+.0f", ns), fmt.Sprintf("%+.0f", n))
 			}
 			fmt.Fprintf(w, "| %s |\n", strings.Join(cells, " | "))
 		}
@@ -103,12 +117,18 @@ func renderSection(w io.Writer, r *results, s section, rows []string) {
 	fmt.Fprintln(w)
 }
 
+// added returns what a job takes and allocates beyond the floor of its row.
+func (r *results) added(j job) (ns, n float64) {
+	base := r.floor(j.group, j.row)
+	return r.ns(j) - r.ns(base), r.median(j, allocs) - r.median(base, allocs)
+}
+
 // figures are the time of a job, how sure it is, and its allocations.
 func (r *results) figures(j job) []string {
 	s, _ := r.summary(j, seconds)
 	plusMinus := "–"
-	if s.Center > 0 && r.passes() > 1 {
-		plusMinus = fmt.Sprintf("%.0f%%", (s.Hi-s.Lo)/2/s.Center*100)
+	if half := (s.Hi - s.Lo) / 2; s.Center > 0 && !math.IsInf(half, 0) {
+		plusMinus = fmt.Sprintf("%.0f%%", half/s.Center*100)
 	}
 	return []string{figure(s.Center * 1e9), plusMinus, fmt.Sprintf("%.0f", r.median(j, allocs))}
 }
@@ -124,11 +144,12 @@ func figure(x float64) string {
 	return fmt.Sprintf("%.0f", x)
 }
 
-func ratio(x, to float64) string {
-	if to == 0 {
+// times shows a ratio.
+func times(x float64) string {
+	if x == 0 {
 		return "–"
 	}
-	return fmt.Sprintf("%.2f", x/to)
+	return fmt.Sprintf("%.2f", x)
 }
 
 // renderScaling writes a row for each number of processors and goroutines, and for
@@ -152,7 +173,7 @@ func renderScaling(w io.Writer, r *results, rows []string) {
 		procs, _, _ := strings.Cut(row, ",")
 		for _, j := range r.peers("Scaling", row) {
 			one := job{"Scaling", procs + ",goroutines=1", j.peer}
-			fmt.Fprintf(w, " %s (%s) |", figure(r.ns(j)), ratio(r.ns(j), r.ns(one)))
+			fmt.Fprintf(w, " %s (%s) |", figure(r.ns(j)), times(r.ratio(j, one)))
 		}
 		fmt.Fprintln(w)
 	}

@@ -49,7 +49,7 @@ func readResults(in io.Reader) (*results, error) {
 
 func (r *results) add(record *benchfmt.Result) error {
 	base, parts := record.Name.Parts()
-	if len(parts) < 2 {
+	if len(parts) < 2 || parts[1][0] != '/' {
 		return fmt.Errorf("benchmark %q is not of the form group/row/peer", record.Name)
 	}
 	trim := func(part []byte) string { return strings.TrimPrefix(string(part), "/") }
@@ -132,13 +132,38 @@ func (j job) isPeer() bool {
 
 const ours = "ration"
 
-// fastest returns the time of the fastest peer at a row, zero if there is none.
-func (r *results) fastest(group, row string) float64 {
-	var least float64
+// fastest returns the fastest peer at a row, the zero job if there is none.
+func (r *results) fastest(group, row string) (least job) {
 	for _, j := range r.peers(group, row) {
-		if t := r.ns(j); j.isPeer() && (least == 0 || t < least) {
-			least = t
+		if j.isPeer() && (least == job{} || r.ns(j) < r.ns(least)) {
+			least = j
 		}
 	}
 	return least
+}
+
+// floor returns the job of a row that nobody can beat, the zero job if it has none.
+func (r *results) floor(group, row string) job {
+	for _, j := range r.peers(group, row) {
+		if j.peer == "floor" || j.peer == "bare" {
+			return j
+		}
+	}
+	return job{}
+}
+
+// ratio returns the median, over the passes, of the ratio of the times of two jobs,
+// and zero if one was not measured. Within a pass both meet about the same load,
+// which the ratio of two medians would mix.
+func (r *results) ratio(j, to job) float64 {
+	a, b := r.values[j][seconds], r.values[to][seconds]
+	if len(a) == 0 || len(a) != len(b) {
+		return 0
+	}
+	ratios := make([]float64, len(a))
+	for i := range a {
+		ratios[i] = a[i] / b[i]
+	}
+	sample := benchmath.NewSample(ratios, &benchmath.DefaultThresholds)
+	return benchmath.AssumeNothing.Summary(sample, 0.95).Center
 }

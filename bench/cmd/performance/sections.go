@@ -2,20 +2,9 @@ package main
 
 import "strings"
 
-// A section is what the page says of a group, and what its rows are held against.
-type section struct {
-	group, title, text string
-	floor              func(row string) job
-	floorName          string
-}
-
-func fixed(row string) func(string) job {
-	return func(string) job { return job{"Floor", row, "floor"} }
-}
-
-func bare(group string) func(string) job {
-	return func(row string) job { return job{group, row, "bare"} }
-}
+// A section is what the page says of a group. floor names what its rows are held
+// against, if they have a floor beside them.
+type section struct{ group, title, text, floor string }
 
 var sections = []section{
 	{
@@ -26,7 +15,7 @@ var sections = []section{
 		group: "Success", title: "A call that succeeds",
 		text: "Nearly every call, on a good day: the bucket is full and the breaker closed. " +
 			"Nothing waits on a timeout.",
-		floor: fixed("two-clock-reads"), floorName: "two clock reads",
+		floor: "two clock reads",
 	},
 	{
 		group: "Timeout", title: "With a timeout for the attempt",
@@ -35,13 +24,13 @@ var sections = []section{
 			"own. For Ration these are the defaults, measured ceiling and deadline included. " +
 			"The floor is two clock reads while nothing needs a timer, and then " +
 			"`context.WithTimeout` with its cancel and the same use.",
-		floor: timeoutFloor, floorName: "the floor",
+		floor: "the floor",
 	},
 	{
 		group: "Failure", title: "Calls that meet failures",
 		text: "Retried at once, with a budget that does not run out, so that the machinery is " +
 			"measured and not the wait.",
-		floor: fixed("two-clock-reads"), floorName: "two clock reads",
+		floor: "two clock reads",
 	},
 	{
 		group: "Refusal", title: "Refusals",
@@ -56,7 +45,7 @@ var sections = []section{
 			"fills it. The budget of failsafe-go counts what is in flight: its rows are what it " +
 			"does for an attempt and for a retry, both ends of each. With several goroutines a " +
 			"figure is wall time per operation, over all of them.",
-		floor: fixed("atomic-load"), floorName: "one atomic load",
+		floor: "one atomic load",
 	},
 	{
 		group: "Extra", title: "What can be switched on",
@@ -64,30 +53,22 @@ var sections = []section{
 			"ratio, with a listener that receives every event, through `Try`, and with a scope " +
 			"per key. `for` is the lookup alone, `for+do` the lookup and the call; keys are " +
 			"visited in turn, so that a thousand of them do not stay in the nearest cache.",
-		floor: fixed("two-clock-reads"), floorName: "two clock reads",
+		floor: "two clock reads",
 	},
 	{
 		group: "HTTP", title: "An HTTP round trip",
 		text: "Over a stub that answers at once, and on loopback through a client of net/http. " +
 			"What is added to the bare transport is what counts.",
-		floor: bare("HTTP"), floorName: "the bare transport",
+		floor: "the bare transport",
 	},
 	{
 		group: "GRPC", title: "A gRPC unary call",
 		text: "To a health service in the same process, over a buffer in memory. gRPC's own " +
 			"retries, set by a service configuration, throttle but have no breaker.",
-		floor: bare("GRPC"), floorName: "the bare connection",
+		floor: "the bare connection",
 	},
 	{group: "Scaling", title: "Shared by goroutines"},
 	{group: "Memory", title: "Memory"},
-}
-
-// timeoutFloor returns the floor of a row of the timeouts.
-func timeoutFloor(row string) job {
-	if row == "waited-on" || row == "derived" {
-		return job{"Floor", "context-timeout," + row, "floor"}
-	}
-	return job{"Floor", "two-clock-reads", "floor"}
 }
 
 // names are those of the peers whose benchmarks cannot carry them.
