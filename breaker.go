@@ -307,6 +307,26 @@ func (b *breaker) release(now instant, a admission, late bool) bool {
 	return false
 }
 
+// renew reports whether a is still worth an attempt that has yet to start, and if
+// a is a probe lets its lease begin now.
+func (b *breaker) renew(now instant, a admission) bool {
+	if a.probe == 0 {
+		return b.word.Load() == a.word
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.word.Load() != a.word {
+		return false
+	}
+	for i := range b.probes {
+		if b.probes[i].id == a.probe {
+			b.probes[i].granted = now
+			return true
+		}
+	}
+	return false
+}
+
 // reclaim frees one slot whose lease has ended, and reports whether there was
 // one. It is asked only when every slot is taken, so that an answer which comes
 // late still counts while nobody else needed its slot. A lease granted in the

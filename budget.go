@@ -51,10 +51,11 @@ const (
 // it to bound anything.
 //
 // The zero value is not usable. The methods that take now never read a clock
-// and accept times from any source, as long as one bucket sees one source; a
-// time before the last refill adds nothing and does not move the refill point
-// back. All methods are safe for concurrent use, and may be called on a nil
-// Budget, which behaves as [NoBudget].
+// and accept times from any source, as long as one bucket sees one source and
+// they lie within 292 years of the present, which the zero time does not. A time
+// before the last refill adds nothing and does not move the refill point back.
+// All methods are safe for concurrent use, and may be called on a nil Budget,
+// which behaves as [NoBudget].
 type Budget struct {
 	name     string
 	fraction int64 // of a token, per deposit

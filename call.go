@@ -196,6 +196,9 @@ func (c *Call) start(now instant) {
 func (c *Call) afterHook(now instant, err error) {
 	if err == nil {
 		c.prepared = true
+		// A hook can outlast a probe's lease or the breaker's state: what it was
+		// admitted to is then over, and the breaker is asked anew.
+		c.admitted = c.admitted && c.e.state.breaker.renew(now, c.admission)
 		c.start(now)
 		return
 	}

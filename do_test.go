@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -1209,5 +1210,75 @@ func TestUnboundAttemptAfterTimeout(t *testing.T) {
 		if attempts != 2 || err != errBackend {
 			t.Errorf("%d attempts and %v, want the second to be the last", attempts, err)
 		}
+	})
+}
+
+// A hook that outlasts its probe's lease has lost the slot to whoever took it
+// meanwhile, and must not become a second probe beside that one.
+func TestHookOutlastsItsLease(t *testing.T) {
+	for name, tc := range map[string]struct {
+		taken bool
+		want  error // of the call with the hook
+	}{
+		"the slot is taken":      {true, ration.ErrUnavailable},
+		"nobody asked meanwhile": {false, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var hook atomic.Int64 // how long the next one takes
+				e := ration.MustNew(ration.Policy{
+					Attempts:       1,
+					AttemptTimeout: time.Second,
+					Breaker:        &ration.BreakerSettings{ConsecutiveFailures: 1, ProbeSuccesses: 1},
+					BeforeAttempt: func(context.Context, int) error {
+						time.Sleep(time.Duration(hook.Swap(0)))
+						return nil
+					},
+				})
+				e.Run(t.Context(), func(context.Context) error { return errDown })
+				time.Sleep(15 * time.Second)
+				hook.Store(int64(1500 * ms))
+				done := make(chan error)
+				go func() { done <- e.Run(t.Context(), func(context.Context) error { return nil }) }()
+				time.Sleep(1100 * ms)
+				if tc.taken {
+					go e.Run(t.Context(), func(context.Context) error {
+						time.Sleep(900 * ms)
+						return nil
+					})
+				}
+				if err := <-done; !errors.Is(err, tc.want) {
+					t.Errorf("%v, want %v", err, tc.want)
+				}
+				time.Sleep(time.Second)
+				if s := e.Breaker(time.Now()).State; s != ration.BreakerClosed {
+					t.Errorf("%v, want the one probe to have closed it", s)
+				}
+			})
+		})
+	}
+}
+
+// Nor does an attempt go out to a breaker that opened while its hook ran.
+func TestBreakerOpensDuringAHook(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var e *ration.Executor
+		outer := true
+		e = ration.MustNew(ration.Policy{
+			Attempts: 1,
+			Breaker:  &ration.BreakerSettings{ConsecutiveFailures: 1},
+			BeforeAttempt: func(ctx context.Context, _ int) error {
+				if outer {
+					outer = false
+					e.Run(ctx, func(context.Context) error { return errDown })
+				}
+				return nil
+			},
+		})
+		err := e.Run(t.Context(), func(context.Context) error {
+			t.Error("an attempt went out to an open breaker")
+			return nil
+		})
+		checkIs(t, err, []error{ration.ErrUnavailable}, nil)
 	})
 }

@@ -49,7 +49,8 @@ type state struct {
 // New returns an executor for p. The error is a [*ConfigError] that lists every
 // problem at once.
 //
-// Build one executor per dependency and share it; see [Executor].
+// Build one executor per dependency and keep it: one made per request or per
+// client is worthless, as [Executor] explains.
 func New(p Policy) (*Executor, error) {
 	s, err := p.resolve()
 	if err != nil {
@@ -96,14 +97,20 @@ func (e *Executor) Once() *Executor {
 // nanoseconds; hold it for one call rather than for ever, since the state of a
 // key that is forgotten and comes back starts anew.
 //
-// Keys are flat: For on the executor of a key is For on its parent.
+// Keys are flat: For on the executor of a key is For on its parent. On one from
+// [Executor.Once] it is Once of the key: what must not be repeated stays so.
 func (e *Executor) For(key string) *Executor {
 	r := e.root
-	if k := r.keys.lookup(key); k != nil {
+	k := r.keys.lookup(key)
+	if k == nil {
+		k = r.keys.add(r, key, clock())
+	} else {
 		r.keys.found(&k.state.used)
-		return k
 	}
-	return r.keys.add(r, key, clock())
+	if e.single {
+		return k.Once()
+	}
+	return k
 }
 
 // Key returns the key that e was made for, and "" for an executor from [New].

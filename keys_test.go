@@ -79,7 +79,8 @@ func TestForFindsItsKey(t *testing.T) {
 	if want := []string{"", "a", "b", "c"}; !slices.Equal(keys, want) {
 		t.Errorf("Keys() = %q, want %q", keys, want)
 	}
-	if once := a.Once(); once == a || a.Once() != once || once.Key() != "a" || once.For("b") != b {
+	if once := a.Once(); once == a || a.Once() != once || once.Key() != "a" ||
+		once.For("b") != b.Once() {
 		t.Error("Once of a key is not of that key")
 	}
 	if a.Policy().Name != "keyed" {
