@@ -309,6 +309,15 @@ func TestClassify(t *testing.T) {
 	}
 }
 
+// A base that marks its errors knows better than any rule about what is in them.
+func TestMarkedByBase(t *testing.T) {
+	base := newScript(step{err: ration.Permanent(fmt.Errorf("no: %w", rationhttp.ErrBodyNotKept))})
+	_, _, err := send(t, newTransport(t, base, quick()), get(t))
+	if err != base.steps[0].err || base.attempts() != 1 {
+		t.Errorf("%v after %d attempts", err, base.attempts())
+	}
+}
+
 // An inner executor's stop, however it is wrapped on the way, is not retried
 // and comes back as it is.
 func TestInnerStop(t *testing.T) {

@@ -2,6 +2,7 @@ package rationhttp_test
 
 import (
 	"encoding/binary"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ration-go/ration"
+	"github.com/ration-go/ration/rationhttp"
 )
 
 const (
@@ -135,6 +137,33 @@ func TestHTTP2Codes(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// net/http sends a request again by itself when a server has refused it, for which
+// it needs the body. When that was not kept, the connection was lost all the same.
+func TestHTTP2BodyNotKept(t *testing.T) {
+	s := newRawServer(t, func(n int64, c net.Conn) {
+		stream, err := readHTTP2(c)
+		if err == nil {
+			io.ReadFull(c, make([]byte, 9+4)) // the data
+			frame(c, frameReset, 0, stream, word(0x7)...)
+			io.Copy(io.Discard, c)
+		}
+	})
+	r := &recorder{}
+	p := quick()
+	p.OnEvent = r.hear
+	rt := newTransport(t, newHTTP2Transport(t), p, rationhttp.WithBodyLimit(3))
+	_, _, err := send(t, rt, newRequest(t, "PUT", s.url(), opaque{strings.NewReader("body")}))
+	if !errors.Is(err, rationhttp.ErrBodyNotKept) || s.accepted.Load() != 1 {
+		t.Errorf("%v over %d connections", err, s.accepted.Load())
+	}
+	if ev := r.all()[0]; ev.Verdict.Kind != ration.VerdictTransient {
+		t.Errorf("verdict %v on %v", ev.Verdict, ev.Err)
+	}
+	if ev := r.last(t); ev.Kind != ration.EventNotRetried {
+		t.Errorf("event %v", ev.Kind)
 	}
 }
 

@@ -77,6 +77,7 @@ func TestMiddlewareDeadline(t *testing.T) {
 		{[]string{"99999999999999999999"}, nil, none},
 		{[]string{"60000"}, options{maximum}, time.Minute},
 		{[]string{"60001"}, options{maximum}, none},
+		{[]string{"60500"}, options{maximum, rationhttp.ReserveDeadline(time.Second)}, none},
 		{[]string{"1"}, options{rationhttp.MaximumDeadline(0)}, none},
 		{[]string{"1500"}, options{nil, rationhttp.ReserveDeadline(500 * time.Millisecond)},
 			time.Second},

@@ -214,6 +214,24 @@ func TestDrainLimits(t *testing.T) {
 	}
 }
 
+// A body that is declared to be too long to drain is not begun.
+func TestNotDrained(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		read := false
+		n := 0
+		base := roundTripper(func(r *http.Request) (*http.Response, error) {
+			if n++; n > 1 {
+				return stub(r)
+			}
+			body := readerFunc(func(p []byte) (int, error) { read = true; return len(p), nil })
+			return &http.Response{StatusCode: 503, Body: io.NopCloser(body), ContentLength: 1 << 20}, nil
+		})
+		if status, _, err := send(t, newTransport(t, base, plain()), get(t)); status != 200 || read {
+			t.Errorf("%d, %v, read %t", status, err, read)
+		}
+	})
+}
+
 // C04: the attempt's timer does not touch a body whose bytes flow, however long
 // it takes in all and however slowly it is read.
 func TestBodyInTime(t *testing.T) {
@@ -352,7 +370,7 @@ func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 func TestContextLives(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var inner context.Context
-		for _, end := range []string{"close", "read", "no body", "HEAD"} {
+		for _, end := range []string{"close", "read", "no body", "HEAD", "error"} {
 			s := newScript(step{status: 200, body: "body"})
 			capture := roundTripper(func(r *http.Request) (*http.Response, error) {
 				inner = r.Context()
@@ -364,14 +382,17 @@ func TestContextLives(t *testing.T) {
 				if end == "HEAD" {
 					resp.Body = nil
 				}
+				if end == "error" {
+					return nil, errBase
+				}
 				return resp, err
 			})
 			req := get(t)
 			resp, err := newTransport(t, capture, plain()).RoundTrip(req)
-			if err != nil {
+			if err != nil && end != "error" {
 				t.Fatal(err)
 			}
-			if resp.Request != req {
+			if err == nil && resp.Request != req {
 				t.Error("the response names another request than the caller's")
 			}
 			open := end == "close" || end == "read"

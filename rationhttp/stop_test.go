@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -314,21 +316,19 @@ func TestAttemptTimeout(t *testing.T) {
 			t.Errorf("%d hits", hits.Load())
 		}
 	})
-	for name, report := range map[string]func(context.Context) error{
-		"err":   func(ctx context.Context) error { return ctx.Err() },
-		"cause": context.Cause,
-		"own":   func(context.Context) error { return errBase },
-		"derived": func(ctx context.Context) error {
-			ctx, cancel := context.WithCancel(ctx)
-			defer cancel()
-			return ctx.Err()
-		},
+	for name, report := range map[string]func(request, derived context.Context) error{
+		"err":     func(ctx, _ context.Context) error { return ctx.Err() },
+		"cause":   func(ctx, _ context.Context) error { return context.Cause(ctx) },
+		"derived": func(_, ctx context.Context) error { return ctx.Err() },
+		"own":     func(context.Context, context.Context) error { return errBase },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				base := roundTripper(func(r *http.Request) (*http.Response, error) {
-					<-r.Context().Done()
-					return nil, report(r.Context())
+					derived, cancel := context.WithCancel(r.Context())
+					defer cancel()
+					<-derived.Done()
+					return nil, report(r.Context(), derived)
 				})
 				check(t, newTransport(t, base, p), "http://a.test/")
 			})
@@ -477,4 +477,48 @@ func TestClientTimeout(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Whatever ends a call, on real sockets: no goroutine stays behind. C05.
+func TestNothingLeft(t *testing.T) {
+	before := runtime.NumGoroutine()
+	server, transport := newServer(t, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/ok":
+			io.WriteString(w, "ok")
+		case "/stall":
+			io.WriteString(w, "some")
+			http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		case "/hang":
+			<-r.Context().Done()
+		default:
+			http.Error(w, "busy", http.StatusServiceUnavailable)
+		}
+	})
+	p := quick()
+	p.AttemptTimeout = 5 * time.Millisecond
+	rt := newTransport(t, transport, p)
+	var wg sync.WaitGroup
+	for i := range 100 {
+		wg.Go(func() {
+			path := []string{"/ok", "/fail", "/hang", "/stall"}[i%4]
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			if i%8 >= 4 {
+				time.AfterFunc(time.Duration(i%16)*time.Millisecond, cancel)
+			}
+			resp, err := rt.RoundTrip(newRequest(t, "GET", server.URL+path, nil).WithContext(ctx))
+			if err == nil {
+				io.Copy(io.Discard, resp.Body)
+				if i%3 > 0 { // a body that was read to its end or failed needs no Close
+					resp.Body.Close()
+				}
+			}
+		})
+	}
+	wg.Wait()
+	rt.CloseIdleConnections()
+	server.Close()
+	settle(t, before)
 }
