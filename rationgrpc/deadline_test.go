@@ -103,6 +103,39 @@ func TestDeadlines(t *testing.T) {
 	}
 }
 
+// An attempt's own timeout is not for the policy's classifier to judge, as
+// elsewhere; the server's is.
+func TestTimeoutsAreNotClassified(t *testing.T) {
+	for _, tc := range []struct {
+		name     string
+		server   func(context.Context, int) error
+		attempts int
+		asked    int
+	}{
+		{"own", func(ctx context.Context, _ int) error { <-ctx.Done(); return ctx.Err() }, 3, 0},
+		{"the server's", always(status.Error(codes.DeadlineExceeded, "")), 1, 1},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := &backend{unary: tc.server}
+				asked := 0
+				p := plain()
+				p.AttemptTimeout = time.Second
+				p.Classify = func(any, error) ration.Verdict {
+					asked++
+					return ration.Verdict{Kind: ration.VerdictPermanent}
+				}
+				client, _ := call(t, b, p)
+				shapes["unary"](t.Context(), client)
+				checkCalls(t, b, tc.attempts)
+				if asked != tc.asked {
+					t.Errorf("the classifier was asked %d times, want %d", asked, tc.asked)
+				}
+			})
+		})
+	}
+}
+
 // Each attempt's deadline goes out as grpc-timeout. One that the caller has set
 // stands where it is tighter, for all attempts together.
 func TestTimeoutOnTheWire(t *testing.T) {

@@ -265,23 +265,48 @@ func TestRepeatable(t *testing.T) {
 	})
 }
 
-// An attempt that an interceptor in there makes more of sees the marks of that
-// attempt, and may change its own copy.
-func TestMarksAreNotShared(t *testing.T) {
-	guard := newGuard(t, plain())
-	for range 2 {
-		err := guard.Unary()(t.Context(), unaryMethod, nil, nil, nil,
-			func(ctx context.Context, _ string, _, _ any, _ *grpc.ClientConn, _ ...grpc.CallOption) error {
-				md, _ := metadata.FromOutgoingContext(ctx)
-				if len(md) != 1 || !slices.Equal(md.Get(rationgrpc.RetryingKey), []string{"1"}) {
-					t.Errorf("marks %v", md)
+// What an interceptor within the attempts sees: the marks of each, in metadata
+// that it may keep and whose copies it may change, and the flag for executors in
+// there.
+func TestMarksWithin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, ctx := range []context.Context{
+			t.Context(),
+			metadata.NewOutgoingContext(t.Context(), metadata.Pairs("own", "a")),
+		} {
+			var attempts []context.Context
+			look := func(ctx context.Context) {
+				attempts = append(attempts, ctx)
+				if !ration.IsNestedRetry(ctx) {
+					t.Error("the attempt is not known to be one that is retried")
 				}
+				md, _ := metadata.FromOutgoingContext(ctx)
 				md.Set(rationgrpc.RetryingKey, "2")
 				md.Set("more", "x")
-				return nil
-			})
-		if err != nil {
-			t.Fatal(err)
+			}
+			guard := newGuard(t, plain())
+			guard.Unary()(ctx, unaryMethod, nil, nil, nil,
+				func(ctx context.Context, _ string, _, _ any, _ *grpc.ClientConn, _ ...grpc.CallOption) error {
+					look(ctx)
+					return down
+				})
+			s, _ := guard.Stream()(ctx, &grpc.StreamDesc{ServerStreams: true}, nil, streamMethod,
+				func(ctx context.Context, _ *grpc.StreamDesc, _ *grpc.ClientConn, _ string, _ ...grpc.CallOption) (grpc.ClientStream, error) {
+					look(ctx)
+					return nil, down
+				})
+			s.CloseSend()
+			s.RecvMsg(nil)
+			var got []string
+			for _, ctx := range attempts {
+				md, _ := metadata.FromOutgoingContext(ctx)
+				got = append(got, fmt.Sprint(md.Get(rationgrpc.RetryingKey),
+					md.Get(rationgrpc.PreviousAttemptsKey), md.Get("more")))
+			}
+			want := "[1] [] [], [1] [1] [], [1] [2] [], [1] [] [], [1] [1] [], [1] [2] []"
+			if got := strings.Join(got, ", "); got != want {
+				t.Errorf("attempts had %s, want %s", got, want)
+			}
 		}
-	}
+	})
 }

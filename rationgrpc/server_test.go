@@ -124,17 +124,19 @@ func TestBreakLoops(t *testing.T) {
 		marker string
 		opts   []rationgrpc.ServerOption
 		said   string
+		answer bool // the server has an answer all the same
 	}{
-		{"spent", nil, down, "1", throughout, "-1"},
-		{"budget", func(p *ration.Policy) { p.Budget = drained(t) }, down, "1", throughout, "-1"},
+		{"spent", nil, down, "1", throughout, "-1", false},
+		{"budget", func(p *ration.Policy) { p.Budget = drained(t) }, down, "1", throughout, "-1", false},
 		{"breaker", func(p *ration.Policy) {
 			p.Breaker = &ration.BreakerSettings{ConsecutiveFailures: 1}
-		}, down, "1", throughout, "-1"},
-		{"permanent", nil, status.Error(codes.NotFound, ""), "1", throughout, ""},
-		{"success", nil, nil, "1", throughout, ""},
-		{"no retries of its own", func(p *ration.Policy) { p.Attempts = 1 }, down, "1", throughout, ""},
-		{"caller does not retry", nil, down, "", throughout, ""},
-		{"not asked for", nil, down, "1", nil, ""},
+		}, down, "1", throughout, "-1", false},
+		{"permanent", nil, status.Error(codes.NotFound, ""), "1", throughout, "", false},
+		{"success", nil, nil, "1", throughout, "", false},
+		{"no retries of its own", func(p *ration.Policy) { p.Attempts = 1 }, down, "1", throughout, "", false},
+		{"caller does not retry", nil, down, "", throughout, "", false},
+		{"not asked for", nil, down, "1", nil, "", false},
+		{"answered all the same", nil, down, "1", throughout, "", true},
 	} {
 		for _, shape := range []string{"unary", "server stream"} {
 			t.Run(tc.name+", "+shape, func(t *testing.T) {
@@ -146,7 +148,18 @@ func TestBreakLoops(t *testing.T) {
 					if tc.change != nil {
 						tc.change(&p)
 					}
-					client, _ := chain(t, b, 1, p, false, tc.opts...)
+					client, line := chain(t, b, 1, p, false, tc.opts...)
+					if tc.answer {
+						unary, stream := line[0].unary, line[0].stream
+						line[0].unary = func(ctx context.Context, n int) error {
+							unary(ctx, n)
+							return nil
+						}
+						line[0].stream = func(n int, s testpb.TestService_StreamingOutputCallServer) error {
+							stream(n, s)
+							return nil
+						}
+					}
 					ctx := t.Context()
 					if tc.marker != "" {
 						ctx = metadata.AppendToOutgoingContext(ctx, rationgrpc.RetryingKey, tc.marker)

@@ -210,13 +210,13 @@ func (s *serverStream) try(
 	inTime := pass()
 
 	s.eof = s.stream != nil && errors.Is(err, io.EOF)
+	if s.eof {
+		return nil
+	}
 	if err == nil {
 		s.cancel = cancel
 	}
-	switch over := s.ctx.Err() != nil; {
-	case s.eof, err == nil && (inTime || over):
-		return nil
-	case !inTime && !over:
+	if !inTime && s.ctx.Err() == nil {
 		s.release()
 		err = status.Error(codes.DeadlineExceeded, "rationgrpc: no message within the attempt")
 	}

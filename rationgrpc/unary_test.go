@@ -316,7 +316,7 @@ func TestBudgetRefills(t *testing.T) {
 func TestScope(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := plain()
-		p.Budget, p.Breaker = nil, &ration.BreakerSettings{}
+		p.Budget, p.Breaker = nil, nil // what both mean here: one for each service
 		guard := newGuard(t, p)
 		attempts := func(method string, answer error) (n int, err error) {
 			err = guard.Unary()(t.Context(), method, nil, nil, nil,

@@ -55,7 +55,7 @@ func TestCodes(t *testing.T) {
 		t.Run(code.String()+" added", func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				testCode(t, code, ration.VerdictTransient,
-					rationgrpc.WithTransientCodes(codes.DataLoss), rationgrpc.WithTransientCodes(code))
+					rationgrpc.WithTransientCodes(code), rationgrpc.WithTransientCodes(codes.DataLoss))
 			})
 		})
 	}
@@ -152,7 +152,7 @@ func TestPushback(t *testing.T) {
 			wait: 250 * ms},
 	} {
 		for name, classify := range map[string]ration.Classifier{
-			"": nil, " beside a classifier": ration.RetryAny,
+			"": nil, " beside a classifier": retryAll,
 		} {
 			t.Run(tc.name+name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
@@ -183,6 +183,14 @@ func TestPushback(t *testing.T) {
 			})
 		}
 	}
+}
+
+// retryAll is a classifier that knows nothing of hints.
+func retryAll(_ any, err error) ration.Verdict {
+	if err == nil {
+		return ration.Verdict{}
+	}
+	return ration.Verdict{Kind: ration.VerdictTransient}
 }
 
 func pushing(err error, pushback []string) *backend {
@@ -301,10 +309,16 @@ func TestClassifyAnswer(t *testing.T) {
 				got = append(got, number(m))
 			}
 		}
+		receive()
+		b.take()
+		synctest.Wait()
+		before, _ := goroutines()
 		if got := receive(); len(got) != 2 || got[0] != 2 || got[1] != 20 {
 			t.Errorf("received %v", got)
 		}
 		checkCalls(t, b, 2)
+		synctest.Wait()
+		checkGoroutines(t, before) // the stream that was not good enough is over
 
 		// The last one is the caller's, whatever the classifier makes of it.
 		p.Attempts = 1
@@ -343,6 +357,8 @@ func TestInnerMarks(t *testing.T) {
 			"throttled, self-imposed, retry after 1s"},
 		{"unrepeatable", ration.Unrepeatable(down), 1, "transient"},
 		{"refusal of an executor", refused, 1, "permanent"},
+		{"an inner attempt's timeout", errors.Join(ration.ErrAttemptTimeout,
+			status.Error(codes.DeadlineExceeded, "")), 3, "transient"},
 		{"no status", errors.New("odd"), 1, "permanent"},
 		{"no status, known", io.ErrUnexpectedEOF, 3, "transient"},
 	} {
