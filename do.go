@@ -110,7 +110,7 @@ func attempt[T any](c *Call, fn func(context.Context) (T, error), o *Outcome) (v
 // classifyAttempt says what an attempt counts as, while its context still tells
 // whether its own timer has fired.
 func classifyAttempt[T any](c *Call, value T, o *Outcome) {
-	if o.Err != nil && isContextError(o.Err) && !isRefusal(o.Err) && c.bounded.timedOut() {
+	if o.Err != nil && isContextError(o.Err) && !isStop(o.Err) && c.bounded.timedOut() {
 		o.TimedOut = true // which no classifier is asked about
 	} else {
 		// A failure that is transient or that nobody knows, once the timer has
@@ -147,12 +147,12 @@ func isContextError(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }
 
-// isRefusal reports whether an executor inside the attempt was refused. That its
-// last failure, or the end of its pause, was a timeout makes it no timeout of
-// ours: what an inner layer was refused is not tried again.
-func isRefusal(err error) bool {
-	e, ok := find[*Error](err)
-	return ok && (e.Reason == StopBudgetExhausted || e.Reason == StopUnavailable)
+// isStop reports whether an executor inside the attempt stopped its call. That
+// is no timeout of ours, even if our timer was what the inner call ran into: the
+// layer that is closer to the failure has had its tries.
+func isStop(err error) bool {
+	var e *Error
+	return errors.As(err, &e)
 }
 
 func isUnrepeatable(err error) bool {

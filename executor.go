@@ -149,9 +149,16 @@ func (e *Executor) Update(p Policy) error {
 	r.updating.Lock()
 	defer r.updating.Unlock()
 	old := r.settings.Load()
-	if after := e.budget(s); after != nil {
-		after.inherit(e.budget(old))
+	inherit := func(e *Executor) bool {
+		if after := e.budget(s); after != nil {
+			after.inherit(e.budget(old))
+		}
+		return true
 	}
+	inherit(e)
+	r.keys.mu.Lock()
+	r.keys.all(inherit)
+	r.keys.mu.Unlock()
 	r.settings.Store(s)
 	return nil
 }

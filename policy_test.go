@@ -795,3 +795,44 @@ func TestUpdateConcurrent(t *testing.T) {
 		t.Errorf("policy %q with another's budget is in force", name)
 	}
 }
+
+// A policy that brings another budget brings no burst: what was spent stays
+// spent, of the buckets of keys too.
+func TestUpdateOfTheBudgetBringsNoBurst(t *testing.T) {
+	drain := func(b *Budget) {
+		for b.Withdraw(time.Now(), Critical) {
+		}
+	}
+	spent := func(t *testing.T, b *Budget) {
+		t.Helper()
+		if u := b.Utilization(); u < 0.9 {
+			t.Errorf("utilization is %v", u)
+		}
+	}
+	t.Run("named to automatic", func(t *testing.T) {
+		b, err := NewBudget(0.1, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := MustNew(Policy{Budget: b})
+		key := e.For("a")
+		drain(b)
+		if err := e.Update(Policy{}); err != nil {
+			t.Fatal(err)
+		}
+		spent(t, e.Budget())
+		spent(t, key.Budget())
+	})
+	t.Run("automatic to named", func(t *testing.T) {
+		e := MustNew(Policy{})
+		drain(e.For("a").Budget())
+		b, err := NewBudget(0.1, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := e.Update(Policy{Budget: b}); err != nil {
+			t.Fatal(err)
+		}
+		spent(t, b)
+	})
+}
