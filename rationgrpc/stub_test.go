@@ -149,10 +149,12 @@ func TestErrorsEndTheStream(t *testing.T) {
 func TestRequestIsLetGo(t *testing.T) {
 	s, _ := stubbed(t, plain(), t.Context(), grpc.StreamDesc{ServerStreams: true},
 		func(*stubStream, int) error { return nil })
-	m := &testpb.StreamingOutputCallRequest{Payload: &testpb.Payload{Body: make([]byte, 1<<10)}}
-	kept := weak.Make(m)
-	s.SendMsg(m)
-	m = nil
+	send := func() weak.Pointer[testpb.StreamingOutputCallRequest] {
+		m := request(1 << 10)
+		s.SendMsg(m)
+		return weak.Make(m)
+	}
+	kept := send()
 	runtime.GC()
 	if kept.Value() == nil {
 		t.Error("gone before the first attempt")
