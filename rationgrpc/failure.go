@@ -115,11 +115,18 @@ func expired(ctx context.Context) bool {
 // that the executor decided, readable as a status too. It does not look for a
 // stop inside err, where one of an inner call may be.
 func final(err error) error {
+	if stop, ok := err.(*ration.Error); ok { //nolint:errorlint // see above
+		ours := *stop
+		ours.Last = original(stop.Last)
+		return &stopped{&ours, &ours}
+	}
+	return original(err)
+}
+
+// original takes off an error what was put around it on its way.
+func original(err error) error {
 	if err == nil {
 		return nil
-	}
-	if stop, ok := err.(*ration.Error); ok { //nolint:errorlint // see above
-		return &stopped{stop, stop}
 	}
 	f, ok := errors.AsType[*failure](err)
 	if !ok {

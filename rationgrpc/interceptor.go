@@ -3,6 +3,7 @@ package rationgrpc
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
@@ -65,7 +66,7 @@ func (i *Interceptor) Unary() grpc.UnaryClientInterceptor {
 			method: method, req: req, reply: reply, conn: conn, invoke: invoke,
 		}
 		c.call = i.begin(ctx, method, true)
-		c.opts = append(append(c.fewOpts[:0], opts...), grpc.Trailer(&c.trailer))
+		c.opts = slices.Clip(append(append(c.fewOpts[:0], opts...), grpc.Trailer(&c.trailer)))
 		_, err := ration.Do(c.ctx, c.executor, c.attempt)
 		return final(err)
 	}

@@ -55,7 +55,7 @@ func WithExecutor(e *ration.Executor) Option {
 			c.problems = append(c.problems, errors.New("rationgrpc: WithExecutor: no executor"))
 			return
 		}
-		// The executors of its keys would not know that e makes one attempt.
+		// The policy does not say that e makes one attempt.
 		c.executor, c.single = e, e.Once() == e
 	})
 }

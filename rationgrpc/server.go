@@ -117,9 +117,8 @@ func (c *serverConfig) inbound(ctx context.Context) (context.Context, *ration.Gi
 // in there, and is not how the call ended.
 func outbound(err error) error {
 	_, isStatus := err.(interface{ GRPCStatus() *status.Status })
-	_, isStopped := errors.AsType[*stopped](err)
 	stop, isStop := errors.AsType[*ration.Error](err)
-	if isStatus || isStopped || !isStop {
+	if isStatus || !isStop {
 		return err
 	}
 	return &stopped{err, stop}

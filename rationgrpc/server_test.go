@@ -321,6 +321,8 @@ func TestOutbound(t *testing.T) {
 			{"deadline, over a status", deadline, codes.DeadlineExceeded,
 				"ration: db: deadline exceeded after 1 attempt: rpc error: code = Unavailable desc = down", false},
 			{"of another gRPC call", ours, codes.Unavailable, ours.Error(), false},
+			{"with a status of the handler's own", translated{budget}, codes.FailedPrecondition, "translated",
+				false},
 			{"of another gRPC call, wrapped", fmt.Errorf("load: %w", ours), codes.Unavailable,
 				"load: " + ours.Error(), false},
 		} {
@@ -340,6 +342,14 @@ func TestOutbound(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A translated error has a status of its own.
+type translated struct{ error }
+
+func (t translated) Unwrap() error { return t.error }
+func (translated) GRPCStatus() *status.Status {
+	return status.New(codes.FailedPrecondition, "translated")
 }
 
 // A refusal's hint crosses the wire as RetryInfo, and is obeyed there like any

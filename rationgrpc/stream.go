@@ -132,18 +132,29 @@ func awaitHeader(stream grpc.ClientStream) error {
 
 // Trailer is only called once the stream has ended, so it never begins one.
 func (s *serverStream) Trailer() metadata.MD {
-	if s.stream == nil {
-		return nil
+	if stream := s.begun(); stream != nil {
+		return stream.Trailer()
 	}
-	return s.stream.Trailer()
+	return nil
 }
 
 // Context is the caller's until there is a stream.
 func (s *serverStream) Context() context.Context {
-	if s.stream == nil {
-		return s.ctx
+	if stream := s.begun(); stream != nil {
+		return stream.Context()
 	}
-	return s.stream.Context()
+	return s.ctx
+}
+
+// begun returns the stream, nil until the attempts are made or when the last one
+// had none.
+func (s *serverStream) begun() grpc.ClientStream {
+	select {
+	case <-s.settled:
+		return s.stream
+	default:
+		return nil
+	}
 }
 
 // settle makes the attempts, or waits until they are made. It reports whether it

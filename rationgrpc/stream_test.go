@@ -354,6 +354,13 @@ func TestServerStreamGoroutines(t *testing.T) {
 			}
 		})
 		wg.Go(func() {
+			for range 20 {
+				<-time.After(100 * ms)
+				s.Context()
+				s.Trailer()
+			}
+		})
+		wg.Go(func() {
 			<-time.After(time.Second)
 			if err := errors.Join(s.SendMsg(request(3)), s.CloseSend()); err != nil {
 				t.Error(err)
