@@ -136,6 +136,30 @@ func TestTimeoutsAreNotClassified(t *testing.T) {
 	}
 }
 
+// A context that names a deadline and does not keep it holds nobody up.
+func TestBrokenContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := plain()
+		p.AttemptTimeout, p.Deadline = ration.NoLimit, ration.NoLimit
+		ctx := brokenContext{t.Context(), time.Now().Add(ms)}
+		n := 0
+		err := invoke(ctx, newGuard(t, p), func() error {
+			n++
+			return status.Error(codes.DeadlineExceeded, "the server's")
+		})
+		if status.Code(err) != codes.DeadlineExceeded || n != 1 {
+			t.Errorf("%v after %d attempts", err, n)
+		}
+	})
+}
+
+type brokenContext struct {
+	context.Context
+	deadline time.Time
+}
+
+func (c brokenContext) Deadline() (time.Time, bool) { return c.deadline, true }
+
 // Each attempt's deadline goes out as grpc-timeout. One that the caller has set
 // stands where it is tighter, for all attempts together.
 func TestTimeoutOnTheWire(t *testing.T) {

@@ -101,13 +101,17 @@ const deadlineSlack = 5 * time.Millisecond
 
 // expired reports whether the deadline of ctx has passed. One that is about to is
 // waited for, so that the server and the clock here tell one story: who set the
-// deadline, the policy or the caller, can only be seen once it has passed.
+// deadline, the policy or the caller, can only be seen once it has passed. A context
+// of the caller's own making that does not keep its word is not waited for longer.
 func expired(ctx context.Context) bool {
 	deadline, ok := ctx.Deadline()
 	if !ok || time.Until(deadline) > deadlineSlack {
 		return false
 	}
-	<-ctx.Done()
+	select {
+	case <-ctx.Done():
+	case <-time.After(2 * deadlineSlack):
+	}
 	return errors.Is(ctx.Err(), context.DeadlineExceeded)
 }
 
