@@ -2,7 +2,6 @@ package rationhttp
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"sync"
@@ -34,12 +33,26 @@ func (x *exchange) nextBody(req *http.Request) error {
 	default:
 		body, err := x.req.GetBody()
 		if err != nil {
-			return fmt.Errorf("rationhttp: request body for another attempt: %w, after: %w",
-				err, x.before)
+			return &bodyError{err: err, before: x.before}
 		}
 		req.Body = body
 	}
 	return nil
+}
+
+// A bodyError is a GetBody that failed. It also wraps the failure for whose
+// sake another body was asked for, nil if that was an answer.
+type bodyError struct{ err, before error }
+
+func (e *bodyError) Error() string {
+	return "rationhttp: request body for another attempt: " + e.err.Error()
+}
+
+func (e *bodyError) Unwrap() []error {
+	if e.before == nil {
+		return []error{e.err}
+	}
+	return []error{e.err, e.before}
 }
 
 // unrepeatable returns why this request cannot be sent again after all, nil if

@@ -320,6 +320,16 @@ func TestGetBodyFails(t *testing.T) {
 		if base.attempts() != 1 || base.unclosed() != 0 {
 			t.Errorf("%d attempts, %d open bodies", base.attempts(), base.unclosed())
 		}
+		// An answer that a classifier does not accept is no error to wrap.
+		p := plain()
+		p.Classify = func(any, error) ration.Verdict {
+			return ration.Verdict{Kind: ration.VerdictTransient}
+		}
+		base = newScript(steps(404)...)
+		if _, _, err := send(t, newTransport(t, base, p), req); !errors.Is(err, errSpent) ||
+			base.unclosed() != 0 {
+			t.Errorf("error %v, %d open bodies", err, base.unclosed())
+		}
 	})
 }
 
