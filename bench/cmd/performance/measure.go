@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"time"
@@ -48,12 +49,15 @@ func measure(ctx context.Context, s settings, command string, stderr io.Writer) 
 		if err != nil {
 			return nil, err
 		}
-		raw.WriteString(out)
+		raw.WriteString(padding.ReplaceAllString(out, " "))
 		fmt.Fprintf(stderr, "pass %d of %d: %v\n",
 			pass+1, s.count, time.Since(begin).Round(time.Second))
 	}
 	return raw.Bytes(), nil
 }
+
+// padding lines up the columns of a benchmark's output, and is a third of it.
+var padding = regexp.MustCompile(`[ \t]+`)
 
 // heading is configuration in the benchmark format: the command, the day, the
 // version of Go and of each peer.

@@ -156,9 +156,10 @@ func times(x float64) string {
 // each implementation its time and the ratio to its own time with one goroutine.
 func renderScaling(w io.Writer, r *results, rows []string) {
 	fmt.Fprintln(w, wrap("A success through retry, budget and breaker, on one executor shared by "+
-		"all goroutines. A figure is wall time per call, over all of them, and in brackets the "+
-		"ratio to one goroutine on as many processors: 0.5 is a second processor used in full, "+
-		"and the floor, two clock reads that share nothing, is what this machine had to give. "+
+		"all goroutines. A figure is wall time per call, over all of them, in the fastest of the "+
+		"passes, and in brackets the ratio to one goroutine on as many processors: 0.5 is a second "+
+		"processor used in full, and the floor, two clock reads that share nothing, is what this "+
+		"machine had to give. "+
 		"With a failure ratio each success writes the breaker's window, and with timeouts the "+
 		"estimator of the ceiling; both are striped by goroutine, and two goroutines meet in "+
 		"one stripe one time in four.")+"\n")
@@ -173,7 +174,7 @@ func renderScaling(w io.Writer, r *results, rows []string) {
 		procs, _, _ := strings.Cut(row, ",")
 		for _, j := range r.peers("Scaling", row) {
 			one := job{"Scaling", procs + ",goroutines=1", j.peer}
-			fmt.Fprintf(w, " %s (%s) |", figure(r.ns(j)), times(r.ratio(j, one)))
+			fmt.Fprintf(w, " %s (%s) |", figure(r.least(j)), times(r.least(j)/r.least(one)))
 		}
 		fmt.Fprintln(w)
 	}

@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"io"
+	"math"
+	"slices"
 	"strings"
 
 	"golang.org/x/perf/benchfmt"
@@ -83,6 +85,11 @@ func (r *results) median(j job, unit string) float64 {
 }
 
 func (r *results) ns(j job) float64 { return r.median(j, seconds) * 1e9 }
+
+// least returns the time of a job in its fastest pass, in nanoseconds.
+func (r *results) least(j job) float64 {
+	return slices.Min(append([]float64{math.Inf(1)}, r.values[j][seconds]...)) * 1e9
+}
 
 // setting returns one line of what made the figures.
 func (r *results) setting(key string) string {
