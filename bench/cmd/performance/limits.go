@@ -11,21 +11,30 @@ import (
 // A limit is one promise about cost, and whether it is kept.
 type limit struct {
 	says string
-	met  bool
+	met  bool   // by the short rounds, which mostly fall between two collections
+	long bool   // missed by the longer runs of the tables
 	how  string // what was measured
+}
+
+func (l limit) verdict() string {
+	switch {
+	case !l.met:
+		return "**Missed.**"
+	case l.long:
+		return "**Met by the path itself, missed with the collector's share.**"
+	}
+	return "**Met.**"
 }
 
 func renderLimits(w io.Writer, r *results) {
 	fmt.Fprintf(w, "## The limits, and whether they are kept\n\n%s\n\n", wrap("A ratio here is "+
 		"that of two minima over a thousand rounds of some tens of microseconds, which what else "+
 		"a machine does cannot move, and of these the median over the passes. The tables further "+
-		"down show medians of longer runs, which it does move. Allocations are from the tables."))
+		"down show medians of longer runs, which it does move. Short rounds mostly fall between two "+
+		"garbage collections, so what a path that allocates makes the collector do is only in the "+
+		"longer ones; both are given, and held against the limit. Allocations are from the tables."))
 	for _, l := range r.limits() {
-		verdict := "**Met.**"
-		if !l.met {
-			verdict = "**Missed.**"
-		}
-		fmt.Fprintf(w, "%s\n\n", wrap(fmt.Sprintf("%s %s %s", l.says, verdict, l.how)))
+		fmt.Fprintf(w, "%s\n\n", wrap(fmt.Sprintf("%s %s %s", l.says, l.verdict(), l.how)))
 	}
 }
 
@@ -96,12 +105,18 @@ func (r *results) ratioLimit(
 ) (l limit, ok bool) {
 	got, ok := r.summary(limitJob(row), "times")
 	n := r.median(allocating, allocs)
-	return limit{
+	l = limit{
 		says: says,
 		met:  got.Center <= most && n <= allocated,
 		how: fmt.Sprintf("It is %.2f times%s, with %s.",
 			got.Center, interval(got), count(n, "allocation")),
-	}, ok
+	}
+	if n > 0 {
+		long := r.ratio(allocating, r.floor(allocating.group, allocating.row))
+		l.long = long > most
+		l.how += fmt.Sprintf(" In the longer runs it is %.2f.", long)
+	}
+	return l, ok
 }
 
 // interval shows where the median lies with 95% confidence, which takes six passes.
@@ -158,12 +173,14 @@ func (r *results) sharedLimit(row, what string) (limit, bool) {
 func (r *results) httpLimit() (limit, bool) {
 	got, ok := r.summary(limitJob("http,stub"), "added-sec")
 	ns := got.Center * 1e9
-	_, n := r.added(job{"HTTP", "stub,retry+budget+breaker+timeout", ours})
+	long, n := r.added(job{"HTTP", "stub,retry+budget+breaker+timeout", ours})
 	return limit{
 		says: "A round trip over a stub costs at most 700 ns and 8 allocations more than the bare " +
 			"one.",
-		met: ns <= 700 && n <= 8,
-		how: fmt.Sprintf("It adds %.0f ns and %s.", ns, count(n, "allocation")),
+		met:  ns <= 700 && n <= 8,
+		long: long > 700,
+		how: fmt.Sprintf("It adds %.0f ns and %s; in the longer runs %.0f ns.",
+			ns, count(n, "allocation"), long),
 	}, ok
 }
 
