@@ -11,7 +11,7 @@ import (
 // A limit is one promise about cost, and whether it is kept.
 type limit struct {
 	says string
-	met  bool   // by the short rounds, which mostly fall between two collections
+	met  bool   // by the short rounds, in which memory is at hand
 	long bool   // missed by the longer runs of the tables
 	how  string // what was measured
 }
@@ -21,7 +21,7 @@ func (l limit) verdict() string {
 	case !l.met:
 		return "**Missed.**"
 	case l.long:
-		return "**Met by the path itself, missed with the collector's share.**"
+		return "**Met by the path itself, missed once the memory it takes is counted.**"
 	}
 	return "**Met.**"
 }
@@ -30,9 +30,10 @@ func renderLimits(w io.Writer, r *results) {
 	fmt.Fprintf(w, "## The limits, and whether they are kept\n\n%s\n\n", wrap("A ratio here is "+
 		"that of two minima over a thousand rounds of some tens of microseconds, which what else "+
 		"a machine does cannot move, and of these the median over the passes. The tables further "+
-		"down show medians of longer runs, which it does move. Short rounds mostly fall between two "+
-		"garbage collections, so what a path that allocates makes the collector do is only in the "+
-		"longer ones; both are given, and held against the limit. Allocations are from the tables."))
+		"down show medians of longer runs, which it does move. The best of the short rounds find "+
+		"memory at hand, so what it costs to get more, and to collect it, is only in the longer "+
+		"runs; for a path that allocates both are given, and held against the limit. Allocations "+
+		"are from the tables."))
 	for _, l := range r.limits() {
 		fmt.Fprintf(w, "%s\n\n", wrap(fmt.Sprintf("%s %s %s", l.says, l.verdict(), l.how)))
 	}
