@@ -259,10 +259,12 @@ func TestDeadlineSweep(t *testing.T) {
 }
 
 // The same by the clock on the wall, where all that is certain is that every call
-// ends, and how.
+// ends, and with what status. Whether it is the executor that says so is not: on a
+// busy machine the server's word that the deadline has passed may arrive well
+// before it has passed here.
 func TestDeadlineSweepInRealTime(t *testing.T) {
 	sweep(t, func(deadline, _ time.Duration, name string, err error) {
-		if !errors.Is(err, ration.ErrDeadlineExceeded) || status.Code(err) != codes.DeadlineExceeded {
+		if status.Code(err) != codes.DeadlineExceeded {
 			t.Errorf("%s: deadline %v: %v", name, deadline, err)
 		}
 	})
