@@ -4,10 +4,10 @@ go 1.26.0
 
 require (
 	github.com/ration-go/ration v0.0.0
+	github.com/ration-go/ration/rationconfig v0.0.0
 	github.com/ration-go/ration/rationgrpc v0.0.0
 	github.com/rivo/uniseg v0.4.7
 	github.com/schollz/progressbar/v3 v3.19.1
-	go.yaml.in/yaml/v3 v3.0.6
 	golang.org/x/term v0.48.0
 	google.golang.org/grpc v1.85.0
 	google.golang.org/protobuf v1.36.12
@@ -15,6 +15,7 @@ require (
 
 require (
 	github.com/mitchellh/colorstring v0.0.0-20190213212951-d06e56a500db // indirect
+	go.yaml.in/yaml/v3 v3.0.6 // indirect
 	golang.org/x/net v0.60.0 // indirect
 	golang.org/x/sys v0.50.0 // indirect
 	golang.org/x/text v0.42.0 // indirect
@@ -23,5 +24,6 @@ require (
 
 replace (
 	github.com/ration-go/ration => ../..
+	github.com/ration-go/ration/rationconfig => ../../rationconfig
 	github.com/ration-go/ration/rationgrpc => ../../rationgrpc
 )

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/ration-go/ration/cmd/ration/internal/strict"
+	"github.com/ration-go/ration/rationconfig/strict"
 )
 
 func main() {

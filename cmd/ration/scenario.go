@@ -12,8 +12,8 @@ import (
 	"unicode"
 
 	"github.com/ration-go/ration"
-	"github.com/ration-go/ration/cmd/ration/internal/policyfile"
-	"github.com/ration-go/ration/cmd/ration/internal/strict"
+	"github.com/ration-go/ration/rationconfig"
+	"github.com/ration-go/ration/rationconfig/strict"
 	"github.com/ration-go/ration/rationsim"
 )
 
@@ -38,7 +38,12 @@ type scenarioFile struct {
 	Rate       *float64         `in:"(0,)"`
 	Seed       *uint64          `in:"[0,9007199254740991]"`
 	Dependency *dependencySection
-	Policies   []policyfile.Policy
+	Policies   []policySection
+}
+
+type policySection struct {
+	Name *string
+	rationconfig.Policy
 }
 
 type dependencySection struct {
@@ -120,7 +125,7 @@ func fileError(file string, err error) error {
 	default:
 		text += ": " + err.Error()
 	}
-	return &strict.Error{File: file, Problems: []strict.Problem{{Text: text}}}
+	return &strict.Error{Problems: []strict.Problem{{File: file, Text: text}}}
 }
 
 // require reports the keys without which there is nothing to simulate.
@@ -233,6 +238,7 @@ func (f *scenarioFile) build(file string) (*comparison, error) {
 		if err != nil {
 			return nil, err
 		}
+		p.Name = *f.Policies[i].Name
 		c.configs = append(c.configs, rationsim.Config{Name: p.Name, Policy: p})
 	}
 	return c, nil

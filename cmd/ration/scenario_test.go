@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/ration-go/ration"
-	"github.com/ration-go/ration/cmd/ration/internal/policyfile"
-	"github.com/ration-go/ration/cmd/ration/internal/strict"
+	"github.com/ration-go/ration/rationconfig"
+	"github.com/ration-go/ration/rationconfig/strict"
 	"github.com/ration-go/ration/rationsim"
 )
 
@@ -236,8 +236,8 @@ func TestBadScenarios(t *testing.T) {
 				t.Fatalf("got %v", err)
 			}
 			var got []string
-			for i := range all.Problems {
-				got = append(got, strings.TrimPrefix(all.Line(i), "f.yaml:"))
+			for _, p := range all.Problems {
+				got = append(got, strings.TrimPrefix(p.String(), "f.yaml:"))
 			}
 			if !slices.Equal(got, tt.want) {
 				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(tt.want, "\n"))
@@ -281,7 +281,9 @@ func keysOf(s reflect.Type) (keys []string) {
 		for f.Kind() == reflect.Pointer || f.Kind() == reflect.Slice {
 			f = f.Elem()
 		}
-		keys = append(keys, strict.Key(s.Field(i).Name))
+		if !s.Field(i).Anonymous {
+			keys = append(keys, strict.Key(s.Field(i).Name))
+		}
 		if _, scalar := reflect.New(f).Interface().(strict.Scalar); f.Kind() == reflect.Struct && !scalar {
 			keys = append(keys, keysOf(f)...)
 		}
@@ -307,7 +309,7 @@ func TestHelpScenario(t *testing.T) {
 	if _, err := readScenario("help", strings.NewReader(yaml[0])); err != nil {
 		t.Errorf("%v in\n%s", err, yaml[0])
 	}
-	var defaults policyfile.Policy
+	var defaults rationconfig.Policy
 	// A switched-off section does not take settings; here they are for show.
 	d, err := strict.Read("help", strings.NewReader(strings.ReplaceAll(yaml[1], "enabled: false", "enabled: true")))
 	if err != nil {
@@ -371,10 +373,10 @@ func FuzzScenario(f *testing.F) {
 			if !errors.As(err, &refused) {
 				t.Fatalf("%T: %v", err, err)
 			}
-			for i, p := range refused.Problems {
+			for _, p := range refused.Problems {
 				if p.Line < 1 && len(text) < 1<<20 || p.Line > 1+strings.Count(text, "\n")+strings.Count(text, "\r") ||
-					strings.ContainsAny(refused.Line(i), "\n\r\x1b") {
-					t.Errorf("%q", refused.Line(i))
+					strings.ContainsAny(p.String(), "\n\r\x1b") {
+					t.Errorf("%q", p.String())
 				}
 			}
 			return

@@ -7,7 +7,7 @@ import (
 	"io"
 
 	"github.com/ration-go/ration"
-	"github.com/ration-go/ration/cmd/ration/internal/strict"
+	"github.com/ration-go/ration/rationconfig/strict"
 	"github.com/ration-go/ration/rationsim"
 )
 

@@ -402,8 +402,8 @@ func FuzzRead(f *testing.F) {
 			if line := e.Problems[i].Line; line < 0 || line > 1+strings.Count(text, "\n")+strings.Count(text, "\r") {
 				t.Errorf("line %d of %q", line, text)
 			}
-			if strings.ContainsAny(e.Line(i), "\n\r\x1b") {
-				t.Errorf("more than a line: %q", e.Line(i))
+			if strings.ContainsAny(e.Problems[i].String(), "\n\r\x1b") {
+				t.Errorf("more than a line: %q", e.Problems[i].String())
 			}
 		}
 	})
@@ -419,7 +419,7 @@ func problems(t *testing.T, err error) (lines []string) {
 		t.Fatalf("%T: %v", err, err)
 	}
 	for i := range e.Problems {
-		lines = append(lines, e.Line(i))
+		lines = append(lines, e.Problems[i].String())
 	}
 	return lines
 }

@@ -33,10 +33,10 @@ func (d *Duration) Set(text string) bool {
 // Want implements [Scalar].
 func (d *Duration) Want() string { return "a duration such as 250ms" }
 
-// Limit is a duration that bounds something, above zero, or "none".
+// Limit is a duration that bounds something, above zero, or "none". It is a value.
 type Limit struct {
-	Duration time.Duration
-	None     bool
+	Duration time.Duration // 0 with None
+	None     bool          // there is no bound
 }
 
 // Set implements [Scalar].

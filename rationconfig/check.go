@@ -1,11 +1,11 @@
-package policyfile
+package rationconfig
 
 import (
 	"errors"
 	"reflect"
 
 	"github.com/ration-go/ration"
-	"github.com/ration-go/ration/cmd/ration/internal/strict"
+	"github.com/ration-go/ration/rationconfig/strict"
 )
 
 // Check reports what is wrong with the policy that d has at path. What one key says

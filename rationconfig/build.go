@@ -1,10 +1,10 @@
-package policyfile
+package rationconfig
 
 import (
 	"time"
 
 	"github.com/ration-go/ration"
-	"github.com/ration-go/ration/cmd/ration/internal/strict"
+	"github.com/ration-go/ration/rationconfig/strict"
 )
 
 // Build returns the policy, with a bucket of its own if the file gives its budget
@@ -13,7 +13,6 @@ import (
 func (p *Policy) Build() (ration.Policy, error) {
 	budget, err := p.Budget.build()
 	return ration.Policy{
-		Name:           value(p.Name),
 		Attempts:       value(p.Attempts),
 		Deadline:       limit(p.Deadline),
 		AttemptTimeout: limit(p.AttemptTimeout),

@@ -3,6 +3,7 @@ package strict
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -10,8 +11,8 @@ import (
 )
 
 // Decode fills the struct that v points to. A key is the name of a field with a
-// small first letter. What is wrong becomes a problem of the document, and the rest
-// is decoded all the same.
+// small first letter; the fields of an embedded struct count as its own. What is
+// wrong becomes a problem of the document, and the rest is decoded all the same.
 //
 // Pointers and slices stay nil where the file says nothing, so that silence can be
 // told from a zero. A field may be a struct, a slice, a bool, a string, an int, a
@@ -22,12 +23,17 @@ func (d *Document) Decode(v any) {
 }
 
 // Keys returns the keys that Decode knows in a struct.
-func Keys(t reflect.Type) []string {
-	keys := make([]string, t.NumField())
-	for i := range keys {
-		keys[i] = Key(t.Field(i).Name)
+func Keys(t reflect.Type) (keys []string) {
+	for _, f := range fields(t) {
+		keys = append(keys, Key(f.Name))
 	}
 	return keys
+}
+
+func fields(t reflect.Type) []reflect.StructField {
+	return slices.DeleteFunc(reflect.VisibleFields(t), func(f reflect.StructField) bool {
+		return f.Anonymous
+	})
 }
 
 func (d *Document) decode(path string, n *yaml.Node, v reflect.Value, within string) {
@@ -127,10 +133,10 @@ func (d *Document) pair(path string, p pair, v reflect.Value, seen map[string]in
 		return
 	}
 	seen[key] = p.key.Line
-	for i := range v.NumField() {
-		if f := v.Type().Field(i); Key(f.Name) == key {
+	for _, f := range fields(v.Type()) {
+		if Key(f.Name) == key {
 			d.lines[at] = p.key.Line
-			d.decode(at, p.value, v.Field(i), f.Tag.Get("in"))
+			d.decode(at, p.value, v.FieldByIndex(f.Index), f.Tag.Get("in"))
 			return
 		}
 	}

@@ -25,34 +25,18 @@ import (
 // wrong file by mistake costs nothing.
 const maxSize = 1 << 20
 
-// A Problem is one fault of a file.
+// A Problem is one fault of a file. It is a value.
 type Problem struct {
+	File string
 	Line int    // from 1; 0 when the fault is not on a line
 	Key  string // such as policies[1].budget.fraction; empty for the file as a whole
 	Text string // what is wrong, and what is allowed
 }
 
-// Error is everything that is wrong with a file, in the order of its lines. There
-// is at least one problem. It is not modified after it is returned, and is safe for
-// concurrent use.
-type Error struct {
-	File     string
-	Problems []Problem
-}
-
-// Error returns the first problem, and how many there are besides, on one line.
-func (e *Error) Error() string {
-	text := e.Line(0)
-	if n := len(e.Problems) - 1; n > 0 {
-		text += fmt.Sprintf(" (and %d more)", n)
-	}
-	return text
-}
-
-// Line returns problem i in the form FILE:LINE: key: text.
-func (e *Error) Line(i int) string {
-	p := e.Problems[i]
-	text := e.File
+// String returns the problem on one line, in the form FILE:LINE: key: text, which
+// editors jump to.
+func (p Problem) String() string {
+	text := p.File
 	if p.Line > 0 {
 		text += fmt.Sprintf(":%d", p.Line)
 	}
@@ -60,6 +44,23 @@ func (e *Error) Line(i int) string {
 		text += ": " + p.Key
 	}
 	return text + ": " + p.Text
+}
+
+// An Error is everything that is wrong with one file or several that belong
+// together, each in the order of its lines. It is not modified after it is returned,
+// and is safe for concurrent use.
+type Error struct {
+	// Problems are at least one.
+	Problems []Problem
+}
+
+// Error returns the first problem, and how many there are besides, on one line.
+func (e *Error) Error() string {
+	text := e.Problems[0].String()
+	if n := len(e.Problems) - 1; n > 0 {
+		text += fmt.Sprintf(" (and %d more)", n)
+	}
+	return text
 }
 
 // A Document is one file, and what has been found wrong with it so far. It belongs
@@ -81,17 +82,21 @@ func Read(file string, r io.Reader) (*Document, error) {
 	}
 	d := &Document{file: file, lines: make(map[string]int), wrong: make(map[string]bool)}
 	if p := unreadable(text); p != nil {
-		d.problems = append(d.problems, *p)
-		return nil, d.Err()
+		return nil, d.unreadable(p)
 	}
 	// A byte order mark says nothing about UTF-8.
 	text = bytes.TrimPrefix(text, []byte("\ufeff"))
 	var p *Problem
 	if d.root, p = parse(text, filepath.Ext(file) == ".json"); p != nil {
-		d.problems = append(d.problems, *p)
-		return nil, d.Err()
+		return nil, d.unreadable(p)
 	}
 	return d, nil
+}
+
+// unreadable is the error for a file of which nothing but this can be said.
+func (d *Document) unreadable(p *Problem) error {
+	p.File = d.file
+	return &Error{[]Problem{*p}}
 }
 
 // unreadable finds what makes a file no text, before a parser trips over it and
@@ -149,7 +154,7 @@ func (d *Document) Problem(path, format string, args ...any) {
 
 func (d *Document) problem(line int, path, format string, args ...any) {
 	d.wrong[path] = true
-	d.problems = append(d.problems, Problem{line, path, fmt.Sprintf(format, args...)})
+	d.problems = append(d.problems, Problem{d.file, line, path, fmt.Sprintf(format, args...)})
 }
 
 // Need reports that the key at path is missing, unless it is there or what it belongs
@@ -181,5 +186,5 @@ func (d *Document) Err() error {
 	}
 	problems := slices.Clone(d.problems)
 	slices.SortStableFunc(problems, func(a, b Problem) int { return a.Line - b.Line })
-	return &Error{File: d.file, Problems: problems}
+	return &Error{problems}
 }

@@ -1,4 +1,4 @@
-package policyfile
+package rationconfig
 
 import (
 	"errors"
@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/ration-go/ration"
-	"github.com/ration-go/ration/cmd/ration/internal/strict"
+	"github.com/ration-go/ration/rationconfig/strict"
 )
 
 // A file has one policy at the top, for these tests.
@@ -35,8 +35,8 @@ func TestBuild(t *testing.T) {
 		want       ration.Policy
 	}{
 		{"nothing", "{}", ration.Policy{}},
-		{"numbers", "{name: x, attempts: 5, deadline: 1s, attemptTimeout: 2s}",
-			ration.Policy{Name: "x", Attempts: 5, Deadline: time.Second, AttemptTimeout: 2 * time.Second}},
+		{"numbers", "{attempts: 5, deadline: 1s, attemptTimeout: 2s}",
+			ration.Policy{Attempts: 5, Deadline: time.Second, AttemptTimeout: 2 * time.Second}},
 		{"no bounds", "{deadline: none, attemptTimeout: none, backoff: {max: none}}", ration.Policy{
 			Deadline: ration.NoLimit, AttemptTimeout: ration.NoLimit, Backoff: ration.Backoff{Max: ration.NoLimit}}},
 		{"everything off", "{ceiling: {enabled: false}, backoff: {enabled: false}, budget: {enabled: false}, " +
@@ -116,9 +116,10 @@ func TestFields(t *testing.T) {
 		file, core reflect.Type
 		leftOut    []string
 	}{
-		// Functions cannot stand in a file.
+		// Functions cannot stand in a file, the name stands above the policy, and
+		// what is listed is up to the program.
 		{reflect.TypeFor[Policy](), reflect.TypeFor[ration.Policy](),
-			[]string{"Classify", "BeforeAttempt", "Admit", "OnEvent"}},
+			[]string{"Name", "Classify", "BeforeAttempt", "Admit", "OnEvent", "Unlisted"}},
 		{reflect.TypeFor[Backoff](), reflect.TypeFor[ration.Backoff](), []string{"Custom"}},
 		{reflect.TypeFor[Ceiling](), reflect.TypeFor[ration.Ceiling](), nil},
 		{reflect.TypeFor[Measured](), reflect.TypeFor[ration.MeasuredBase](), nil},
