@@ -44,9 +44,9 @@ const (
 //	capacity + floor × t + fraction × successes
 //
 // Most programs never make one: an [Executor] has its own unless its policy
-// says otherwise. Make one with [NewBudget] to change the numbers or to share a
-// bucket between executors that call the same dependency, or with
-// [SharedBudget] to share it by name. A bucket must outlive the traffic it
+// says otherwise. Make one with [PrivateBudget] to change the numbers of that,
+// with [NewBudget] to share a bucket between executors that call the same
+// dependency, or with [SharedBudget] to share it by name. A bucket must outlive the traffic it
 // counts: one that is made for each request or each client sees too little of
 // it to bound anything.
 //
@@ -57,11 +57,8 @@ const (
 // All methods are safe for concurrent use, and may be called on a nil Budget,
 // which behaves as [NoBudget].
 type Budget struct {
-	name     string
-	fraction int64 // of a token, per deposit
-	rate     int64 // billionths of a token per second
-	capacity int64
-	reserve  int64 // what a sheddable retry must leave behind
+	name    string
+	private bool // a template; see PrivateBudget
 
 	// full is true only while tokens == capacity. It is what makes the success
 	// path free: a full bucket stays full until a withdrawal, so a deposit that
@@ -72,11 +69,15 @@ type Budget struct {
 
 	_ [64]byte // the fields below change with every retry; those above do not
 
-	mu     sync.Mutex // guards the fields below; held for arithmetic alone
-	used   bool
-	tokens int64
-	rest   int64   // of the last refill: billionths of a billionth, under 1e9
-	last   instant // the refill point; without meaning while the bucket is full
+	mu       sync.Mutex // guards the fields below; held for arithmetic alone
+	fraction int64      // of a token, per deposit
+	rate     int64      // billionths of a token per second
+	capacity int64
+	reserve  int64 // what a sheddable retry must leave behind
+	used     bool
+	tokens   int64
+	rest     int64   // of the last refill: billionths of a billionth, under 1e9
+	last     instant // the refill point; without meaning while the bucket is full
 }
 
 // NoBudget is the one spelling of off: it funds every retry. It is right only
@@ -102,22 +103,59 @@ func NewBudget(fraction, minimumPerSecond float64) (*Budget, error) {
 	if err := checkBudget(fraction, minimumPerSecond); err != nil {
 		return nil, err
 	}
-	return newBudget("", fraction, minimumPerSecond), nil
+	return newBudget("", tuning{fraction, minimumPerSecond}), nil
 }
 
 // newBudget is NewBudget for parameters that have been checked.
-func newBudget(name string, fraction, minimumPerSecond float64) *Budget {
-	b := &Budget{
-		name:     name,
-		fraction: billionths(fraction),
-		rate:     billionths(minimumPerSecond),
-		last:     longAgo,
-	}
-	b.capacity = max(burstSeconds*b.rate, token)
-	b.reserve = min(b.capacity/2, b.capacity-token)
+func newBudget(name string, t tuning) *Budget {
+	b := &Budget{name: name, last: longAgo}
+	b.tune(t)
 	b.tokens = b.capacity
 	b.full.Store(true)
 	return b
+}
+
+// A tuning is the parameters of a budget. They have been checked.
+type tuning struct{ fraction, minimumPerSecond float64 }
+
+func (b *Budget) tuning() tuning { return tuning{b.Fraction(), b.MinimumPerSecond()} }
+
+// tune sets the parameters. Callers hold mu, or are alone.
+func (b *Budget) tune(t tuning) {
+	b.fraction = billionths(t.fraction)
+	b.rate = billionths(t.minimumPerSecond)
+	b.capacity = max(burstSeconds*b.rate, token)
+	b.reserve = min(b.capacity/2, b.capacity-token)
+}
+
+// Retune gives b other parameters, within the ranges of [NewBudget], from now
+// on. The balance stays: what was spent remains spent, and is clamped to the new
+// capacity; a full bucket stays full. Executors that use b need no
+// [Executor.Update]. A nil Budget and [NoBudget] have no parameters to change,
+// which is an error, as is a parameter out of range; then nothing changes.
+func (b *Budget) Retune(now time.Time, fraction, minimumPerSecond float64) error {
+	if b.unlimited() {
+		return errors.New("ration: NoBudget has no parameters; " +
+			"give the policy a budget with Executor.Update")
+	}
+	if err := checkBudget(fraction, minimumPerSecond); err != nil {
+		return err
+	}
+	b.retune(instantOf(now), tuning{fraction, minimumPerSecond})
+	return nil
+}
+
+// retune accrues what is owed at the old floor before the new one begins.
+func (b *Budget) retune(now instant, t tuning) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.refill(now)
+	full := b.tokens == b.capacity
+	b.tune(t)
+	if full || b.tokens > b.capacity {
+		b.tokens = b.capacity
+	}
+	b.full.Store(b.tokens == b.capacity)
 }
 
 func checkBudget(fraction, minimumPerSecond float64) error {
@@ -144,37 +182,6 @@ func billionths(x float64) int64 {
 		return 1
 	}
 	return n
-}
-
-var shared struct {
-	sync.Mutex
-	budgets map[string]*Budget
-}
-
-// SharedBudget returns the process-wide budget of that name, for several
-// executors that call one dependency: without it, three clients of the same
-// service each bring an allowance of their own. The first caller's parameters
-// win; later ones are checked and otherwise ignored. The name must not be
-// empty.
-func SharedBudget(name string, fraction, minimumPerSecond float64) (*Budget, error) {
-	if name == "" {
-		return nil, errors.New("ration: SharedBudget needs a name; " +
-			"for a bucket of your own use NewBudget, for none NoBudget")
-	}
-	if err := checkBudget(fraction, minimumPerSecond); err != nil {
-		return nil, err
-	}
-	shared.Lock()
-	defer shared.Unlock()
-	if first, ok := shared.budgets[name]; ok {
-		return first, nil
-	}
-	if shared.budgets == nil {
-		shared.budgets = make(map[string]*Budget)
-	}
-	b := newBudget(name, fraction, minimumPerSecond)
-	shared.budgets[name] = b
-	return b, nil
 }
 
 // unlimited reports whether b is off: nil or [NoBudget].
@@ -213,11 +220,10 @@ func (b *Budget) Withdraw(now time.Time, c Criticality) bool {
 }
 
 func (b *Budget) withdraw(now instant, c Criticality) bool {
-	need := b.need(c)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.refill(now)
-	if b.tokens < need {
+	if b.tokens < b.need(c) {
 		return false
 	}
 	if b.tokens == b.capacity {
@@ -240,7 +246,7 @@ func (b *Budget) refund(now instant) {
 	b.mu.Unlock()
 }
 
-// need is the balance that funds one retry at level c.
+// need is the balance that funds one retry at level c. Callers hold mu.
 func (b *Budget) need(c Criticality) int64 {
 	if c <= Sheddable {
 		return token + b.reserve
@@ -358,45 +364,40 @@ func (b *Budget) Name() string {
 
 // Fraction returns what one successful attempt deposits, in tokens.
 func (b *Budget) Fraction() float64 {
-	if b == nil {
-		return 0
-	}
-	return float64(b.fraction) / token
+	return b.tokensOf(func(b *Budget) int64 { return b.fraction })
 }
 
 // MinimumPerSecond returns the floor, in tokens per second.
 func (b *Budget) MinimumPerSecond() float64 {
-	if b == nil {
-		return 0
-	}
-	return float64(b.rate) / token
+	return b.tokensOf(func(b *Budget) int64 { return b.rate })
 }
 
 // Capacity returns how many tokens the full bucket holds.
 func (b *Budget) Capacity() float64 {
-	if b == nil {
-		return 0
-	}
-	return float64(b.capacity) / token
+	return b.tokensOf(func(b *Budget) int64 { return b.capacity })
 }
 
-// inherit gives b the balance of the bucket that it replaces, unless b has a
-// history of its own. A new policy must not hand out a fresh burst in the
-// middle of a storm.
-func (b *Budget) inherit(old *Budget) {
-	if b == old || b.unlimited() || old.unlimited() {
-		return
+// Reserve returns how many tokens a retry of [Sheddable] work must leave behind.
+func (b *Budget) Reserve() float64 {
+	return b.tokensOf(func(b *Budget) int64 { return b.reserve })
+}
+
+// Tokens returns the balance at the given time: how many retries it would fund
+// if they came at once. It is 0 for a nil Budget and for [NoBudget], which count
+// nothing.
+func (b *Budget) Tokens(now time.Time) float64 {
+	return b.tokensOf(func(b *Budget) int64 {
+		b.refill(instantOf(now))
+		return b.tokens
+	})
+}
+
+// tokensOf reads one of the numbers that mu guards, in tokens.
+func (b *Budget) tokensOf(number func(*Budget) int64) float64 {
+	if b.unlimited() {
+		return 0
 	}
-	old.mu.Lock()
-	tokens, last, full := old.tokens, old.last, old.full.Load()
-	old.mu.Unlock()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.used || full {
-		return
-	}
-	b.used = true
-	b.tokens = min(tokens, b.capacity)
-	b.last = last
-	b.full.Store(b.tokens == b.capacity)
+	return float64(number(b)) / token
 }

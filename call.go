@@ -72,6 +72,8 @@ type Call struct {
 	last   error      // the last failure
 	result error      // what the call returns
 	log    *[]Attempt // nil = none is kept
+
+	observers *[]*observer // process-wide; nil = none
 }
 
 // Begin starts a call at the given time: it resolves the deadline, reports a
@@ -144,7 +146,10 @@ func (c *Call) begin(ctx context.Context, e *Executor, now instant) {
 	if e.keyed {
 		e.root.keys.touch(&e.state.used, now)
 	}
-	if c.s.OnEvent != nil && c.retries && IsNestedRetry(ctx) {
+	if e.root.listed {
+		c.observers = observers.list.Load()
+	}
+	if c.heard() && c.retries && IsNestedRetry(ctx) {
 		c.emit(now, Event{Kind: EventNestedRetry})
 	}
 	c.start(now)

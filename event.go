@@ -3,6 +3,7 @@ package ration
 import (
 	"log/slog"
 	"strconv"
+	"sync/atomic"
 	"time"
 )
 
@@ -118,16 +119,16 @@ var stopEvents = [...]EventKind{
 	StopAbandoned:         EventAbandoned,
 }
 
-// deliver hands ev to the listener and isolates a panic in it: a fault in
-// telemetry must not fail the call that it describes. The first panic of an
-// executor's listener is logged; repeating it for each call would be a second
-// incident.
-func (r *root) deliver(listener func(Event), ev Event) {
+// deliver calls a listener with ev and isolates a panic in it: a fault in
+// telemetry must not fail the call that it describes. The first panic of a
+// listener is logged, as failed notes; repeating it for each call would be a
+// second incident.
+func deliver(failed *atomic.Bool, ev Event, listen func()) {
 	defer func() {
-		if p := recover(); p != nil && r.listenerFailed.CompareAndSwap(false, true) {
-			slog.Error("ration: OnEvent panicked; later panics of it are not logged",
+		if p := recover(); p != nil && failed.CompareAndSwap(false, true) {
+			slog.Error("ration: a listener panicked; later panics of it are not logged",
 				"policy", ev.Policy, "event", ev.Kind.String(), "panic", p)
 		}
 	}()
-	listener(ev)
+	listen()
 }

@@ -30,6 +30,8 @@ type Executor struct {
 
 // A root is what an executor shares with the executors of its keys.
 type root struct {
+	top            *Executor // from New
+	listed         bool      // set by New
 	settings       atomic.Pointer[settings]
 	updating       sync.Mutex
 	keys           registry
@@ -39,7 +41,7 @@ type root struct {
 
 // state is what one executor, or one key, has learnt.
 type state struct {
-	budget    *Budget // the automatic one, used while the policy names none
+	budget    *Budget // the automatic one, used while the policy names no other
 	breaker   breaker
 	estimator atomic.Pointer[estimator] // made when first needed: it weighs 4 KB
 	once      atomic.Pointer[Executor]  // likewise; see Executor.Once
@@ -58,7 +60,11 @@ func New(p Policy) (*Executor, error) {
 	}
 	r := &root{}
 	r.settings.Store(s)
-	return newExecutor(r, ""), nil
+	r.top = newExecutor(r, "")
+	if !p.Unlisted {
+		r.list()
+	}
+	return r.top, nil
 }
 
 // MustNew is like [New] but panics if the policy is invalid. It is meant for
@@ -72,7 +78,7 @@ func MustNew(p Policy) *Executor {
 }
 
 func newExecutor(r *root, key string) *Executor {
-	budget := newBudget("", DefaultBudgetFraction, DefaultBudgetMinimumPerSecond)
+	budget := newBudget("", r.settings.Load().automatic())
 	return &Executor{root: r, key: key, state: &state{budget: budget}}
 }
 
@@ -149,18 +155,27 @@ func (e *Executor) Update(p Policy) error {
 	r.updating.Lock()
 	defer r.updating.Unlock()
 	old := r.settings.Load()
-	inherit := func(e *Executor) bool {
-		if after := e.budget(s); after != nil {
-			after.inherit(e.budget(old))
-		}
+	now := clock()
+	adopt := func(e *Executor) bool {
+		e.adopt(now, old, s)
 		return true
 	}
-	inherit(e)
-	r.keys.mu.Lock()
-	r.keys.all(inherit)
-	r.keys.mu.Unlock()
+	adopt(r.top)
+	r.keys.mu.Lock() // a key that is added meanwhile must not miss it
+	defer r.keys.mu.Unlock()
+	r.keys.all(adopt)
 	r.settings.Store(s)
 	return nil
+}
+
+// adopt readies the budget of e for new settings.
+func (e *Executor) adopt(now instant, old, s *settings) {
+	if own, want := e.state.budget, s.automatic(); own.tuning() != want {
+		own.retune(now, want)
+	}
+	if after := e.budget(s); after != nil {
+		after.inherit(e.budget(old))
+	}
 }
 
 // Budget returns the bucket in use: the policy's, or the automatic one of e. It
@@ -170,12 +185,10 @@ func (e *Executor) Budget() *Budget { return e.budget(e.root.settings.Load()) }
 
 func (e *Executor) budget(s *settings) *Budget {
 	switch {
-	case s.Budget == NoBudget:
-		return nil
-	case s.Budget != nil:
-		return s.Budget
-	case s.retries:
+	case s.private:
 		return e.state.budget
+	case s.Budget != NoBudget:
+		return s.Budget
 	}
 	return nil
 }

@@ -55,7 +55,8 @@ type Policy struct {
 	// Budget bounds retries as a fraction of traffic. nil = automatic: a bucket
 	// of 0.1 per success and 3 per second, private to the executor, or to each
 	// key of [Executor.For]; a policy of one attempt has none. NoBudget = off.
-	// An explicit budget is fed by every policy that names it.
+	// One from PrivateBudget is automatic with other numbers. Any other explicit
+	// budget is one bucket, fed by every policy and every key that names it.
 	Budget *Budget
 
 	// Breaker refuses attempts after a run of failures. nil = none for [New],
@@ -85,6 +86,11 @@ type Policy struct {
 	// outside every lock. nil = none, at no cost. It must be safe for
 	// concurrent use. A panic in it is isolated.
 	OnEvent func(Event)
+
+	// Unlisted keeps the executor out of [Executors] and of [Observe], and so
+	// out of metrics and health: for simulations and tests, whose calls are not
+	// traffic. [New] reads it; [Executor.Update] does not change it.
+	Unlisted bool
 }
 
 // settings are a policy with its defaults filled in. They are immutable; a call
@@ -94,7 +100,17 @@ type settings struct {
 	ceiling *Ceiling         // nil = none
 	breaker *BreakerSettings // nil = none
 	retries bool
+	private bool          // each executor and each key has a bucket of its own
 	lease   time.Duration // of a half-open probe
+}
+
+// automatic returns the parameters of the bucket that an executor or a key has
+// of its own. It has one, although it does not use it, under every policy.
+func (s *settings) automatic() tuning {
+	if b := s.Budget; b != nil && b.private {
+		return b.tuning()
+	}
+	return tuning{DefaultBudgetFraction, DefaultBudgetMinimumPerSecond}
 }
 
 // resolve checks p, and fills in what its zero fields mean.
@@ -110,6 +126,7 @@ func (p Policy) resolve() (*settings, error) {
 	s.ceiling = p.ceiling(s.AttemptTimeout)
 	s.Ceiling = orDefault(s.ceiling, NoCeiling)
 	s.retries = s.Attempts > 1
+	s.private = p.Budget == nil && s.retries || p.Budget != nil && p.Budget.private
 	if p.Breaker != nil && p.Breaker != NoBreaker {
 		b := p.Breaker.withDefaults()
 		s.breaker = &b
@@ -146,7 +163,7 @@ func (p *Policy) check() error {
 	if p.Breaker != nil && p.Breaker != NoBreaker {
 		p.Breaker.check(c)
 	}
-	if !p.Budget.unlimited() && p.Budget.capacity == 0 {
+	if !p.Budget.unlimited() && p.Budget.Capacity() == 0 {
 		c.problem("Budget is a zero Budget; make it with NewBudget or SharedBudget, " +
 			"or use NoBudget")
 	}

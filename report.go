@@ -2,10 +2,13 @@ package ration
 
 import "time"
 
+// heard reports whether anyone listens to the call's events.
+func (c *Call) heard() bool { return c.s.OnEvent != nil || c.observers != nil }
+
 // record notes the attempt that has just ended in the log and tells of it. This
 // half is small enough to be inlined, and usually there is neither.
 func (c *Call) record(now instant) {
-	if c.log != nil || c.s.OnEvent != nil {
+	if c.log != nil || c.heard() {
 		c.write(now)
 	}
 }
@@ -22,7 +25,7 @@ func (c *Call) write(now instant) {
 			Err:      c.last,
 		})
 	}
-	if c.s.OnEvent == nil {
+	if !c.heard() {
 		return
 	}
 	ev := Event{Kind: EventAttempt, Verdict: c.verdict, Duration: duration, Err: c.last}
@@ -43,7 +46,7 @@ func (c *Call) adapted(now instant, kind EventKind, value time.Duration) {
 	if kind == EventBackoffBaseAdapted {
 		which = 1
 	}
-	if c.s.OnEvent != nil && c.e.state.estimates().changed(which, value) {
+	if c.heard() && c.e.state.estimates().changed(which, value) {
 		c.emit(now, Event{Kind: kind, Delay: value})
 	}
 }
@@ -61,7 +64,7 @@ func (c *Call) changed(now instant, t transition) {
 
 // emit fills in what every event carries and delivers it. No lock is held.
 func (c *Call) emit(now instant, ev Event) {
-	if c.s.OnEvent == nil {
+	if !c.heard() {
 		return
 	}
 	ev.Policy, ev.Key = c.s.Name, c.e.key
@@ -71,5 +74,12 @@ func (c *Call) emit(now instant, ev Event) {
 	if ev.Kind != EventAttempt && ev.Kind != EventOrphanedWork {
 		ev.Duration = now.since(c.begun)
 	}
-	c.e.root.deliver(c.s.OnEvent, ev)
+	if c.s.OnEvent != nil {
+		deliver(&c.e.root.listenerFailed, ev, func() { c.s.OnEvent(ev) })
+	}
+	if c.observers != nil {
+		for _, o := range *c.observers {
+			deliver(&o.failed, ev, func() { o.notify(c.ctx, c.e, ev) })
+		}
+	}
 }

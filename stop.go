@@ -57,7 +57,7 @@ func (c *Call) stop(now instant, reason StopReason) {
 		c.result = e
 	}
 	c.phase, c.action = phaseDone, ActStop
-	if c.s.OnEvent == nil {
+	if !c.heard() {
 		return
 	}
 	ev := Event{Kind: stopEvents[reason], Verdict: c.verdict, Err: c.last, Reason: reason}
