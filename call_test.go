@@ -628,6 +628,34 @@ func TestCallJitter(t *testing.T) {
 	}
 }
 
+// The event of an abandoned call tells whether an attempt was under way, which has
+// no event of its own: only then it rests on no verdict.
+func TestAbandonedDuringAnAttempt(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		told    []ration.Outcome
+		attempt int
+		kind    ration.VerdictKind
+		err     error
+	}{
+		{"attempt", nil, 1, ration.VerdictOK, nil},
+		{"wait", []ration.Outcome{transient}, 1, ration.VerdictTransient, transient.Err},
+		{"second attempt", []ration.Outcome{transient, ok}, 2, ration.VerdictOK, nil},
+	} {
+		var heard recorder
+		call := ration.MustNew(ration.Policy{OnEvent: heard.hear}).Begin(t.Context(), epoch)
+		for _, o := range tc.told {
+			call.Next(epoch, o, 0)
+		}
+		call.Abandon(epoch)
+		ev := terminal(t, heard.take())
+		if ev.Attempt != tc.attempt || ev.Verdict.Kind != tc.kind || ev.Err != tc.err {
+			t.Errorf("%s: attempt %d, %v, %v; want %d, %v, %v", tc.name,
+				ev.Attempt, ev.Verdict.Kind, ev.Err, tc.attempt, tc.kind, tc.err)
+		}
+	}
+}
+
 // A call that is given up returns what it holds, in whatever phase it is, and is
 // over: nothing that is told later changes it.
 func TestCallAbandon(t *testing.T) {

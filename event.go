@@ -76,7 +76,9 @@ type Event struct {
 	Key     string // the key given to [Executor.For], if any
 	Attempt int    // the attempt that ended, or that comes next; 0 before the first
 
-	// Verdict is that of the attempt that ended, or that the stop rests on.
+	// Verdict is that of the attempt that ended, or that the stop rests on. A
+	// call abandoned during an attempt rests on none: Verdict and Err are zero,
+	// and Attempt counts that attempt, which has no EventAttempt.
 	Verdict Verdict
 
 	// Duration is the attempt's own time for EventAttempt and

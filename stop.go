@@ -75,6 +75,9 @@ func (c *Call) abandon(now instant) {
 		c.finish(now)
 		return
 	}
+	if c.phase == phaseAttempt { // the attempt has told nothing, and an earlier failure was its own
+		c.verdict, c.last = Verdict{}, nil
+	}
 	c.stop(now, StopAbandoned)
 }
 
