@@ -10,7 +10,7 @@ import (
 // attempt's own deadline. It is armed lazily. Most callbacks that take a context
 // never wait on it, and [context.WithTimeout] with its cancel costs about 400 ns
 // and 4 allocations whether anybody waits or not; this one costs one allocation
-// of 64 bytes and about a tenth of the time until a channel is asked for. Then
+// of 32 bytes and about a tenth of the time until a channel is asked for. Then
 // it makes a standard context and hands everything over to it, so that whatever
 // is derived from it behaves as the standard library has it, without a goroutine
 // for each child.
@@ -33,13 +33,18 @@ import (
 //
 // Nothing is pooled. A context outlives its attempt whenever a callback keeps it,
 // and a timer or channel made in one synctest bubble panics in another.
+//
+// It answers for nestedKey: what runs inside it will be retried.
 type attemptContext struct {
-	parent  context.Context
-	until   time.Time // the earlier of the attempt's deadline and the parent's
-	state   atomic.Pointer[attemptState]
-	bounded bool // the attempt's own deadline is the earlier one
-	nested  bool // answers for nestedKey
+	parent context.Context
+	until  instant // never = the parent's deadline is the earlier one
+	state  atomic.Pointer[attemptState]
 }
+
+// A singleAttempt is the context of an attempt that will not be retried. That it
+// is another type, and no flag, keeps both in 32 bytes: what a call allocates is
+// most of what it costs the collector.
+type singleAttempt struct{ attemptContext }
 
 // An attemptState is what an [attemptContext] has become; cancel is nil unless it
 // is armed. Of attemptParentDone only the closed channel is used: the parent
@@ -56,22 +61,34 @@ var (
 )
 
 // newAttemptContext returns a context that ends when parent does, at until with
-// [ErrAttemptTimeout] as its cause, or with finish, whichever comes first. Of two
-// equal deadlines the parent's counts: the caller's time is up, and another
-// attempt would be of no use to anyone.
+// [ErrAttemptTimeout] as its cause, or with finish, whichever comes first, and the
+// handle by which the executor ends it. Of two equal deadlines the parent's counts:
+// the caller's time is up, and another attempt would be of no use to anyone.
 //
-// The parent's deadline is asked for here and kept, since a context must always
-// give the same one. until is best taken from time.Now, as a time without a
-// monotonic reading moves when the wall clock is set.
-func newAttemptContext(parent context.Context, until time.Time, nested bool) *attemptContext {
-	c := &attemptContext{parent: parent, until: until, bounded: true, nested: nested}
-	if d, ok := parent.Deadline(); ok && !until.Before(d) {
-		c.until, c.bounded = d, false
+// The parent's deadline is asked for here, to see which is the earlier. If it is
+// the parent's, the parent is asked again whenever the deadline is.
+func newAttemptContext(
+	parent context.Context, until instant, nested bool,
+) (context.Context, *attemptContext) {
+	if d, ok := parent.Deadline(); ok && until >= instantOf(d) {
+		until = never
 	}
-	return c
+	if nested {
+		c := &attemptContext{parent: parent, until: until}
+		return c, c
+	}
+	c := &singleAttempt{attemptContext{parent: parent, until: until}}
+	return c, &c.attemptContext
 }
 
-func (c *attemptContext) Deadline() (time.Time, bool) { return c.until, true }
+func (c *attemptContext) bounded() bool { return c.until != never }
+
+func (c *attemptContext) Deadline() (time.Time, bool) {
+	if !c.bounded() {
+		return c.parent.Deadline()
+	}
+	return c.until.time(), true
+}
 
 func (c *attemptContext) Done() <-chan struct{} {
 	s := c.state.Load()
@@ -95,17 +112,20 @@ func (c *attemptContext) Err() error {
 	return s.Err()
 }
 
-// Value answers for the nesting flag and else as the parent does, with one
-// exception that it cannot name: the key under which package context looks for
+func (c *attemptContext) Value(key any) any {
+	if _, ok := key.(nestedKey); ok {
+		return true
+	}
+	return c.value(key)
+}
+
+func (c *singleAttempt) Value(key any) any { return c.value(key) }
+
+// value answers as the parent does, with one exception that it cannot name: the key under which package context looks for
 // the standard context behind c. That must be found in what c has become, or
 // [context.Cause] would report the parent's cause, and a derived context would
 // find a channel that is not ours and start a goroutine to watch it.
-func (c *attemptContext) Value(key any) any {
-	if c.nested {
-		if _, ok := key.(nestedKey); ok {
-			return true
-		}
-	}
+func (c *attemptContext) value(key any) any {
 	switch s := c.state.Load(); s {
 	case nil, attemptParentDone:
 	case attemptTimedOut, attemptFinished:
@@ -122,7 +142,8 @@ func (c *attemptContext) Value(key any) any {
 // String keeps fmt from walking the fields, which would race with the goroutine
 // that sets state: mocks print the contexts they are called with.
 func (c *attemptContext) String() string {
-	return "ration.attempt(until " + c.until.String() + ")"
+	d, _ := c.Deadline()
+	return "ration.attempt(until " + d.UTC().Format(time.RFC3339Nano) + ")"
 }
 
 // finish ends the context once the attempt has returned. It stops the timer and
@@ -170,8 +191,7 @@ func (c *attemptContext) timedOut() bool {
 	}
 	// The cause alone does not tell: a parent that hides its deadline may hand on
 	// the timeout of an outer attempt. Only a deadline that has passed can be ours.
-	// clock: a deadline is the business of whoever runs the attempt, a driver.
-	if !c.bounded || time.Until(c.until) > 0 {
+	if !c.bounded() || clock() < c.until {
 		return false
 	}
 	// The deadline has passed, so the timer is due, but it may not have run yet: a
@@ -187,8 +207,9 @@ func (c *attemptContext) timedOut() bool {
 // the swap, or another goroutine was faster, that one counts.
 func (c *attemptContext) arm() *attemptState {
 	s := new(attemptState)
-	if c.bounded {
-		s.Context, s.cancel = context.WithDeadlineCause(c.parent, c.until, ErrAttemptTimeout)
+	if c.bounded() {
+		until := c.until.time()
+		s.Context, s.cancel = context.WithDeadlineCause(c.parent, until, ErrAttemptTimeout)
 	} else {
 		s.Context, s.cancel = context.WithCancel(c.parent)
 	}
@@ -205,8 +226,7 @@ func (c *attemptContext) look() *attemptState {
 	if c.parent.Err() != nil {
 		return c.settle(attemptParentDone)
 	}
-	// clock: Err is told no time.
-	if c.bounded && time.Until(c.until) <= 0 {
+	if c.bounded() && clock() >= c.until {
 		return c.settle(attemptTimedOut)
 	}
 	return c.state.Load()

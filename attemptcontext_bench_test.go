@@ -14,8 +14,8 @@ var boundedCalls = []struct {
 	call func(parent context.Context, until time.Time, use func(context.Context))
 }{
 	{"lazy", func(parent context.Context, until time.Time, use func(context.Context)) {
-		c := newAttemptContext(parent, until, false)
-		use(c)
+		ctx, c := newAttemptContext(parent, instantOf(until), false)
+		use(ctx)
 		c.finish()
 	}},
 	{"WithDeadline", func(parent context.Context, until time.Time, use func(context.Context)) {
@@ -85,7 +85,7 @@ func BenchmarkAttemptContextFailed(b *testing.B) {
 	until := time.Now().Add(time.Hour)
 	b.ReportAllocs()
 	for b.Loop() {
-		c := newAttemptContext(context.Background(), until, true)
+		c := attemptUntil(context.Background(), until)
 		if c.timedOut() {
 			b.Fatal("timed out")
 		}

@@ -29,8 +29,8 @@ var contextKinds = []struct {
 		return context.WithDeadlineCause(parent, until, ErrAttemptTimeout)
 	}},
 	{"lazy", func(parent context.Context, until time.Time) (context.Context, func()) {
-		c := newAttemptContext(parent, until, false)
-		return c, c.finish
+		ctx, c := newAttemptContext(parent, instantOf(until), false)
+		return ctx, c.finish
 	}},
 }
 
@@ -74,7 +74,7 @@ var parentKinds = map[string]func(bubble context.Context) (context.Context, func
 		return c, c.cancel
 	},
 	"attempt of an outer call": func(bubble context.Context) (context.Context, func()) {
-		c := newAttemptContext(bubble, time.Now().Add(2*time.Second), true)
+		c := attemptUntil(bubble, time.Now().Add(2*time.Second))
 		return c, c.finish
 	},
 }

@@ -12,10 +12,16 @@ import (
 	"unsafe"
 )
 
+// attemptUntil returns the context of an attempt that would be retried.
+func attemptUntil(parent context.Context, until time.Time) *attemptContext {
+	_, c := newAttemptContext(parent, instantOf(until), true)
+	return c
+}
+
 // A child that ends by itself takes nothing with it.
 func TestAttemptContextChildCanceled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newAttemptContext(t.Context(), time.Now().Add(time.Second), false)
+		c := attemptUntil(t.Context(), time.Now().Add(time.Second))
 		defer c.finish()
 		child, cancel := context.WithCancelCause(c)
 		cancel(errParentEnded)
@@ -33,7 +39,7 @@ func TestAttemptContextEqualDeadlines(t *testing.T) {
 			until := time.Now().Add(time.Second)
 			parent, cancel := context.WithDeadlineCause(t.Context(), until, errParentLate)
 			defer cancel()
-			c := newAttemptContext(parent, until, false)
+			c := attemptUntil(parent, until)
 			defer c.finish()
 			if watched {
 				c.Done()
@@ -52,12 +58,12 @@ func TestAttemptContextEqualDeadlines(t *testing.T) {
 // standard context would say that the deadline did.
 func TestAttemptContextUnobservedDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newAttemptContext(t.Context(), time.Now().Add(time.Second), false)
+		c := attemptUntil(t.Context(), time.Now().Add(time.Second))
 		time.Sleep(2 * time.Second)
 		c.finish()
 		checkEnding(t, "after finish", c, byFinish)
 
-		c = newAttemptContext(t.Context(), time.Now().Add(time.Second), false)
+		c = attemptUntil(t.Context(), time.Now().Add(time.Second))
 		time.Sleep(2 * time.Second)
 		if !c.timedOut() {
 			t.Error("timedOut = false after the deadline")
@@ -75,7 +81,7 @@ func TestAttemptContextUnobservedDeadline(t *testing.T) {
 func TestAttemptContextUnobservedDeadlineThenParent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		parent, cancel := context.WithCancelCause(t.Context())
-		c := newAttemptContext(parent, time.Now().Add(time.Second), false)
+		c := attemptUntil(parent, time.Now().Add(time.Second))
 		defer c.finish()
 		time.Sleep(2 * time.Second)
 		cancel(errParentEnded)
@@ -112,7 +118,7 @@ func TestAttemptContextTimedOutAtTheDeadline(t *testing.T) {
 	for range 100 {
 		synctest.Test(t, func(t *testing.T) {
 			sleeper := make(chan bool)
-			c := newAttemptContext(t.Context(), time.Now().Add(time.Second), false)
+			c := attemptUntil(t.Context(), time.Now().Add(time.Second))
 			go func() {
 				time.Sleep(time.Second)
 				sleeper <- c.timedOut()
@@ -133,7 +139,7 @@ func TestAttemptContextTimedOutAtTheDeadline(t *testing.T) {
 func TestAttemptContextForeignTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		parent, cancel := context.WithCancelCause(t.Context())
-		c := newAttemptContext(parent, time.Now().Add(time.Second), false)
+		c := attemptUntil(parent, time.Now().Add(time.Second))
 		defer c.finish()
 		c.Done()
 		cancel(ErrAttemptTimeout)
@@ -146,10 +152,11 @@ func TestAttemptContextForeignTimeout(t *testing.T) {
 
 func TestAttemptContextValue(t *testing.T) {
 	parent := context.WithValue(t.Context(), contextValueKey{}, "v")
-	outer := newAttemptContext(parent, time.Now().Add(time.Hour), true)
+	hour := clock().add(time.Hour)
+	outer, _ := newAttemptContext(parent, hour, true)
 	for _, nested := range []bool{true, false} {
-		c := newAttemptContext(parent, time.Now().Add(time.Hour), nested)
-		under := newAttemptContext(outer, time.Now().Add(time.Hour), false)
+		c, handle := newAttemptContext(parent, hour, nested)
+		under, _ := newAttemptContext(outer, hour, false)
 		want := any(nil)
 		if nested {
 			want = true
@@ -170,20 +177,20 @@ func TestAttemptContextValue(t *testing.T) {
 		c.Done()
 		under.Done()
 		check("armed")
-		c.finish()
+		handle.finish()
 		check("finished after arming")
-		c = newAttemptContext(parent, time.Now().Add(time.Hour), nested)
-		c.finish()
+		c, handle = newAttemptContext(parent, hour, nested)
+		handle.finish()
 		check("finished unarmed")
-		c = newAttemptContext(parent, time.Now(), nested)
+		c, _ = newAttemptContext(parent, clock(), nested)
 		c.Err()
 		check("timed out unarmed")
 	}
 }
 
 func TestAttemptContextString(t *testing.T) {
-	c := newAttemptContext(t.Context(), time.Unix(0, 0).UTC(), false)
-	const want = "ration.attempt(until 1970-01-01 00:00:00 +0000 UTC)"
+	c := attemptUntil(t.Context(), time.Unix(0, 0).UTC())
+	const want = "ration.attempt(until 1970-01-01T00:00:00Z)"
 	if got := fmt.Sprint(c); got != want {
 		t.Errorf("Sprint = %q, want %q", got, want)
 	}
@@ -194,7 +201,7 @@ func TestAttemptContextString(t *testing.T) {
 func TestAttemptContextNoGoroutines(t *testing.T) {
 	parent, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	c := newAttemptContext(parent, time.Now().Add(time.Hour), false)
+	c := attemptUntil(parent, time.Now().Add(time.Hour))
 	defer c.finish()
 	before := runtime.NumGoroutine()
 	for range 100 {
@@ -227,7 +234,7 @@ func TestAttemptContextStopsItsTimer(t *testing.T) {
 		bubble, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		parent := &askedContext{Context: bubble}
-		c := newAttemptContext(parent, time.Now().Add(time.Hour), false)
+		c := attemptUntil(parent, time.Now().Add(time.Hour))
 		_ = c.Err()
 		if parent.asked != 0 {
 			t.Error("armed before anybody waited")
@@ -250,7 +257,7 @@ func TestAttemptContextReentrantParent(t *testing.T) {
 		bubble, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		parent := &askedContext{Context: bubble}
-		c := newAttemptContext(parent, time.Now().Add(time.Hour), false)
+		c := attemptUntil(parent, time.Now().Add(time.Hour))
 		parent.onFirst = c.finish
 		checkDone(t, "finished while arming", c, byFinish)
 		checkEnding(t, "finished while arming", c, byFinish)
@@ -268,7 +275,7 @@ func TestAttemptContextConcurrent(t *testing.T) {
 	for round := range 2000 {
 		parent, cancel := context.WithCancelCause(t.Context())
 		timeout := time.Duration(rand.IntN(20)) * time.Microsecond
-		c := newAttemptContext(parent, time.Now().Add(timeout), true)
+		c := attemptUntil(parent, time.Now().Add(timeout))
 		var wg sync.WaitGroup
 		start := make(chan struct{})
 		dones := make([]<-chan struct{}, 4)
@@ -359,8 +366,8 @@ func TestAttemptContextNil(t *testing.T) {
 }
 
 func TestAttemptContextSize(t *testing.T) {
-	if got := unsafe.Sizeof(attemptContext{}); got > 64 {
-		t.Errorf("%d bytes, want at most 64, the size class that the comment names", got)
+	if got := max(unsafe.Sizeof(attemptContext{}), unsafe.Sizeof(singleAttempt{})); got > 32 {
+		t.Errorf("%d bytes, want at most 32, the size class that the comment names", got)
 	}
 }
 
@@ -390,7 +397,7 @@ func TestAttemptContextAllocs(t *testing.T) {
 		{"Done", 7, func(c *attemptContext) { c.Done() }}, // context.WithDeadline: 5
 	} {
 		got := testing.AllocsPerRun(100, func() {
-			c := newAttemptContext(parent, until, true)
+			c := attemptUntil(parent, until)
 			tc.use(c)
 			c.finish()
 		})

@@ -89,8 +89,7 @@ func attempt[T any](c *Call, fn func(context.Context) (T, error), o *Outcome) (v
 	c.bounded = nil // an earlier attempt's must not speak for one without a bound
 	ctx := c.ctx
 	if c.until != never { // else the caller's own, which costs no allocation
-		c.bounded = newAttemptContext(c.ctx, c.until.time(), c.retries)
-		ctx = c.bounded
+		ctx, c.bounded = newAttemptContext(c.ctx, c.until, c.retries)
 	}
 	if c.s.Admit != nil {
 		o.Err = c.s.Admit(ctx)
