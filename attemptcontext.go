@@ -121,10 +121,11 @@ func (c *attemptContext) Value(key any) any {
 
 func (c *singleAttempt) Value(key any) any { return c.value(key) }
 
-// value answers as the parent does, with one exception that it cannot name: the key under which package context looks for
-// the standard context behind c. That must be found in what c has become, or
-// [context.Cause] would report the parent's cause, and a derived context would
-// find a channel that is not ours and start a goroutine to watch it.
+// value answers as the parent does, with one exception that it cannot name: the
+// key under which package context looks for the standard context behind c. That
+// must be found in what c has become, or [context.Cause] would report the parent's
+// cause, and a derived context would find a channel that is not ours and start a
+// goroutine to watch it.
 func (c *attemptContext) value(key any) any {
 	switch s := c.state.Load(); s {
 	case nil, attemptParentDone:
