@@ -46,9 +46,9 @@ const (
 // Most programs never make one: an [Executor] has its own unless its policy
 // says otherwise. Make one with [PrivateBudget] to change the numbers of that,
 // with [NewBudget] to share a bucket between executors that call the same
-// dependency, or with [SharedBudget] to share it by name. A bucket must outlive the traffic it
-// counts: one that is made for each request or each client sees too little of
-// it to bound anything.
+// dependency, or with [SharedBudget] to share it by name. A bucket must outlive
+// the traffic it counts: one that is made for each request or each client sees
+// too little of it to bound anything.
 //
 // The zero value is not usable. The methods that take now never read a clock
 // and accept times from any source, as long as one bucket sees one source and
