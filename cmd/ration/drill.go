@@ -39,6 +39,14 @@ func runDrill(ctx context.Context, args []string, std streams) error {
 	case err != nil:
 		return err
 	}
+	if o.metrics != "" {
+		m, err := serveMetrics(o.metrics)
+		if err != nil {
+			return err
+		}
+		defer m.close()
+		defer m.linger(ctx, std.err)
+	}
 	if o.json {
 		return o.runJSON(ctx, std)
 	}
@@ -50,6 +58,7 @@ type drillOptions struct {
 	rate     whole
 	attempts whole
 	lasts    span
+	metrics  string // the address to serve them at; "" = none
 	json     bool
 }
 
@@ -61,6 +70,7 @@ func drillFlags(args []string) (o drillOptions, err error) {
 	flags.Var(&o.rate, "rate", "")
 	flags.Var(&o.attempts, "attempts", "")
 	flags.Var(&o.lasts, "for", "")
+	flags.StringVar(&o.metrics, "metrics", "", "")
 	flags.BoolVar(&o.json, "json", false, "")
 	rest, err := parse(flags, args)
 	if err != nil {

@@ -62,7 +62,9 @@ type drillOutput struct {
 			Attempts      int
 			NestedRetries int `json:"nested_retries"`
 			Refusals      int
+			Retries       int
 		}
+		Client        struct{ Retries, Refusals int }
 		BurstRetries  int     `json:"burst_retries"`
 		Amplification float64 `json:"amplification"`
 		WorstSecond   float64 `json:"amplification_worst_second"`
