@@ -150,6 +150,8 @@ func byDo(dice *rand.Rand, e *ration.Executor, want *tally) {
 }
 
 // byHand drives one call, and gives up now and then.
+//
+// sleep: runs in the bubble of the test
 func byHand(dice *rand.Rand, e *ration.Executor, want *tally) {
 	call := e.Begin(context.Background(), time.Now())
 	verdict := ration.Verdict{}
