@@ -86,7 +86,7 @@ func newBands(name string, reports []*Report) *Bands {
 	return b
 }
 
-func band(reports []*Report, number func(*Report) (float64, bool)) Band {
+func band[R any](reports []R, number func(R) (float64, bool)) Band {
 	var xs []float64
 	for _, r := range reports {
 		if x, ok := number(r); ok {

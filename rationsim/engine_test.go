@@ -489,7 +489,7 @@ func FuzzRun(f *testing.F) {
 		servers, queue, attempts, without uint8,
 	) {
 		s := Scenario{Duration: 3 * time.Second, Rate: rate, Dependency: Dependency{
-			Latency:     Latency{time.Duration(p50), time.Duration(p99)},
+			Latency:     Latency{P50: time.Duration(p50), P99: time.Duration(p99)},
 			FailureRate: failures,
 			Brownouts:   []Brownout{{From: time.Second, For: time.Second, Slower: slower}},
 			Outages:     []Outage{{From: 1500 * time.Millisecond, For: 200 * time.Millisecond}},

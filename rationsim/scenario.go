@@ -47,23 +47,6 @@ type Dependency struct {
 	Queue       int
 }
 
-// Latency is how long a healthy attempt takes: log-normal, through both
-// quantiles exactly. Equal quantiles mean a constant.
-type Latency struct {
-	P50, P99 time.Duration // above 0, P99 no less than P50
-}
-
-// A Brownout makes attempts that begin in it Slower times as slow.
-type Brownout struct {
-	From, For time.Duration // since the start, and how long
-	Slower    float64       // 1 or more
-}
-
-// An Outage fails attempts that begin in it at once.
-type Outage struct {
-	From, For time.Duration // since the start, and how long
-}
-
 // Bounds that keep a mistyped scenario from filling the memory, and its times
 // within what a time.Duration holds.
 const (
