@@ -7,11 +7,16 @@ import (
 	"github.com/ration-go/ration/rationconfig/strict"
 )
 
-// Build returns the policy, with a bucket of its own if the file gives its budget
-// numbers: what is built twice shares nothing. It expects a policy that
-// [Policy.Check] has found in order.
-func (p *Policy) Build() (ration.Policy, error) {
-	budget, err := p.Budget.build()
+// Build returns the policy without a name. Its budget, if the file gives it numbers,
+// is a template as [ration.PrivateBudget] makes them, so that two executors of one
+// policy share nothing. It expects a policy that [Policy.Check] has found in order.
+func (p *Policy) Build() (ration.Policy, error) { return p.build(nil) }
+
+// build is Build for a policy that may name one of the shared budgets. In place of the
+// live bucket there is a template with its numbers.
+func (p *Policy) build(shared map[string]*SharedBudget) (ration.Policy, error) {
+	p = p.complete()
+	budget, err := p.Budget.build(shared)
 	return ration.Policy{
 		Attempts:       value(p.Attempts),
 		Deadline:       limit(p.Deadline),
@@ -70,23 +75,34 @@ func (m *Measured) build() *ration.MeasuredBase {
 	}
 }
 
-func (b *Budget) build() (*ration.Budget, error) {
+func (b *Budget) build(shared map[string]*SharedBudget) (*ration.Budget, error) {
 	switch {
 	case b == nil:
 		return nil, nil
 	case off(b.Enabled):
 		return ration.NoBudget, nil
+	case b.shares():
+		return ration.PrivateBudget(shared[*b.Shared].numbers())
 	case b.Fraction == nil && b.MinimumPerSecond == nil:
 		return nil, nil
 	}
-	fraction, floor := ration.DefaultBudgetFraction, float64(ration.DefaultBudgetMinimumPerSecond)
-	if b.Fraction != nil {
+	own := SharedBudget{Fraction: b.Fraction, MinimumPerSecond: b.MinimumPerSecond}
+	return ration.PrivateBudget(own.numbers())
+}
+
+// shares reports whether the budget is in force and somebody else's too.
+func (b *Budget) shares() bool { return b != nil && !off(b.Enabled) && b.Shared != nil }
+
+// numbers returns the parameters of a bucket. A nil budget has the default ones.
+func (b *SharedBudget) numbers() (fraction, minimumPerSecond float64) {
+	fraction, minimumPerSecond = ration.DefaultBudgetFraction, ration.DefaultBudgetMinimumPerSecond
+	if b != nil && b.Fraction != nil {
 		fraction = float64(*b.Fraction)
 	}
-	if b.MinimumPerSecond != nil {
-		floor = *b.MinimumPerSecond
+	if b != nil && b.MinimumPerSecond != nil {
+		minimumPerSecond = *b.MinimumPerSecond
 	}
-	return ration.NewBudget(fraction, floor)
+	return fraction, minimumPerSecond
 }
 
 func (b *Breaker) build() *ration.BreakerSettings {
@@ -96,16 +112,20 @@ func (b *Breaker) build() *ration.BreakerSettings {
 	case off(b.Enabled):
 		return ration.NoBreaker
 	}
-	return &ration.BreakerSettings{
+	s := &ration.BreakerSettings{
 		ConsecutiveFailures: int(value(b.ConsecutiveFailures)),
 		FailureRatio:        float64(value(b.FailureRatio)),
-		Window:              time.Duration(value(b.Window)),
-		MinimumCalls:        value(b.MinimumCalls),
 		Break:               time.Duration(value(b.Break)),
 		MaxBreak:            time.Duration(value(b.MaxBreak)),
 		Probes:              value(b.Probes),
 		ProbeSuccesses:      value(b.ProbeSuccesses),
 	}
+	if s.FailureRatio > 0 {
+		// Without it these are left over from an earlier file, and the core
+		// refuses what has no effect.
+		s.Window, s.MinimumCalls = time.Duration(value(b.Window)), value(b.MinimumCalls)
+	}
+	return s
 }
 
 func off(enabled *bool) bool { return enabled != nil && !*enabled }

@@ -2,34 +2,75 @@ package rationconfig
 
 import (
 	"errors"
+	"maps"
 	"reflect"
+	"slices"
 
 	"github.com/ration-go/ration"
 	"github.com/ration-go/ration/rationconfig/strict"
 )
 
 // Check reports what is wrong with the policy that d has at path. What one key says
-// has been checked as it was read; this is about what keys say together.
+// has been checked as it was read; this is about what keys say together. A policy that
+// stands outside a file of policies, as this one does, has no shared budget to name.
 func (p *Policy) Check(d *strict.Document, path string) {
-	found := false
-	problem := func(key, format string, args ...any) {
-		found = true
-		d.Problem(path+"."+key, format, args...)
+	p.check(strict.Layers{d}, path, nil)
+}
+
+func (p *Policy) check(l strict.Layers, path string, shared map[string]*SharedBudget) {
+	c := &checker{files: l, path: path, policy: p.complete()}
+	c.sections("", reflect.ValueOf(c.policy).Elem())
+	if c.policy.Attempts != nil && *c.policy.Attempts == 1 {
+		c.oneAttempt()
 	}
-	checkIdle("", reflect.ValueOf(p).Elem(), problem)
-	if b := p.Breaker; b != nil && !off(b.Enabled) {
-		b.check(problem)
+	if b := c.policy.Breaker; b != nil && !off(b.Enabled) {
+		c.breaker(b)
 	}
-	if !found {
-		p.checkCore(d, path)
+	if c.policy.Budget.shares() {
+		c.shared(c.policy.Budget, shared)
+	}
+	if !c.found {
+		c.core(shared)
 	}
 }
 
-type report func(key, format string, args ...any)
+// A checker looks at one policy, the keys of its preset included.
+//
+// A setting that has no effect is a fault only where somebody wrote it in vain: in the
+// file that makes it so, or in a later one. That a later file switches off what an
+// earlier one sets up is what files are layered for.
+type checker struct {
+	files  strict.Layers
+	path   string
+	policy *Policy
+	found  bool
+}
 
-// checkIdle reports settings of a section that is switched off: whoever wrote them
+func (c *checker) problem(key, format string, args ...any) {
+	c.found = true
+	c.files.Problem(c.path+"."+key, format, args...)
+}
+
+// idle reports a setting that the key cause makes ineffective. It stays silent where
+// the setting comes from an earlier file, from a preset, or with a merged mapping.
+func (c *checker) idle(key, cause, format string, args ...any) {
+	written := c.files.Written(c.path + "." + key)
+	if written >= 0 && written >= c.files.Last(c.path+"."+cause) {
+		c.problem(key, format, args...)
+	}
+}
+
+// cause returns the key that decides about another: itself, or else the preset.
+func (c *checker) cause(key string) string {
+	if c.files.Last(c.path+"."+key) < 0 {
+		return "preset"
+	}
+	return key
+}
+
+// sections looks for settings of sections that are switched off: whoever wrote them
 // expects something of them.
-func checkIdle(path string, v reflect.Value, problem report) {
+func (c *checker) sections(path string, v reflect.Value) {
 	for field, section := range v.Fields() {
 		if section.Kind() != reflect.Pointer || section.IsNil() {
 			continue
@@ -40,18 +81,25 @@ func checkIdle(path string, v reflect.Value, problem report) {
 		switch {
 		case !isSection:
 		case off(enabled):
-			reportIdle(key, section, problem)
+			c.switchedOff(key, section)
 		default:
-			checkIdle(key+".", section, problem)
+			c.sections(key+".", section)
 		}
 	}
 }
 
-func reportIdle(path string, section reflect.Value, problem report) {
-	for field, setting := range section.Fields() {
+func (c *checker) switchedOff(section string, v reflect.Value) {
+	cause := c.cause(section + ".enabled")
+	text := "has no effect beside enabled: false; remove one of them"
+	if cause == "preset" {
+		text = "has no effect beside preset: none; add enabled: true, or remove it"
+	} else if at := c.files.Last(c.path + "." + cause); at < len(c.files)-1 {
+		text = "has no effect, since " + c.files[at].File() +
+			" has enabled: false; add enabled: true, or remove it"
+	}
+	for field, setting := range v.Fields() {
 		if field.Name != "Enabled" && !setting.IsNil() {
-			problem(path+"."+strict.Key(field.Name),
-				"has no effect beside enabled: false; remove one of them")
+			c.idle(section+"."+strict.Key(field.Name), cause, "%s", text)
 		}
 	}
 }
@@ -68,26 +116,68 @@ func sectionSwitch(v reflect.Value) (enabled *bool, ok bool) {
 	return reflect.TypeAssert[*bool](field)
 }
 
-func (b *Breaker) check(problem report) {
+// oneAttempt looks for settings of retries that there are none of. A shared budget is
+// no such setting: successes feed it.
+func (c *checker) oneAttempt() {
+	cause := c.cause("attempts")
+	idle := func(section string, v reflect.Value) {
+		for field, setting := range v.Fields() {
+			if field.Name != "Enabled" && field.Name != "Shared" && !setting.IsNil() {
+				c.idle(section+"."+strict.Key(field.Name), cause,
+					"has no effect with one attempt; raise attempts or remove it")
+			}
+		}
+	}
+	if b := c.policy.Backoff; b != nil && !off(b.Enabled) {
+		idle("backoff", reflect.ValueOf(b).Elem())
+	}
+	if b := c.policy.Budget; b != nil && !off(b.Enabled) {
+		idle("budget", reflect.ValueOf(b).Elem())
+	}
+}
+
+func (c *checker) breaker(b *Breaker) {
 	if value(b.FailureRatio) > 0 {
 		return
 	}
 	if value(b.ConsecutiveFailures) < 0 {
-		problem("breaker.consecutiveFailures", "none needs a failureRatio, since nothing else "+
+		c.problem("breaker.consecutiveFailures", "none needs a failureRatio, since nothing else "+
 			"trips the breaker; for no breaker write enabled: false")
 	}
+	const text = "has no effect without a failureRatio; add one or remove it"
 	if b.Window != nil {
-		problem("breaker.window", "has no effect without a failureRatio; add one or remove it")
+		c.idle("breaker.window", "breaker.failureRatio", text)
 	}
 	if b.MinimumCalls != nil {
-		problem("breaker.minimumCalls", "has no effect without a failureRatio; add one or remove it")
+		c.idle("breaker.minimumCalls", "breaker.failureRatio", text)
 	}
 }
 
-// checkCore asks the core, whose word counts.
-func (p *Policy) checkCore(d *strict.Document, path string) {
-	policy, err := p.Build()
+func (c *checker) shared(b *Budget, known map[string]*SharedBudget) {
+	switch {
+	case known == nil:
+		c.problem("budget.shared", "names a budget, and there are none outside a file of policies")
+	case len(known) == 0:
+		c.problem("budget.shared", "names %q, and the file has no budgets; add it under budgets",
+			*b.Shared)
+	case known[*b.Shared] == nil:
+		c.problem("budget.shared", "%q is none of the budgets; %s", *b.Shared,
+			strict.Meant(*b.Shared, slices.Sorted(maps.Keys(known))))
+	}
+	const text = "has no effect beside shared; the numbers of a shared budget stand under budgets"
+	if b.Fraction != nil {
+		c.idle("budget.fraction", "budget.shared", text)
+	}
+	if b.MinimumPerSecond != nil {
+		c.idle("budget.minimumPerSecond", "budget.shared", text)
+	}
+}
+
+// core asks the core, whose word counts.
+func (c *checker) core(shared map[string]*SharedBudget) {
+	policy, err := c.policy.build(shared)
 	if err == nil {
+		policy.Unlisted = true
 		_, err = ration.New(policy)
 	}
 	var config *ration.ConfigError
@@ -95,9 +185,9 @@ func (p *Policy) checkCore(d *strict.Document, path string) {
 	case err == nil:
 	case errors.As(err, &config):
 		for _, text := range config.Problems {
-			d.FieldProblem(path, text)
+			c.files.FieldProblem(c.path, text)
 		}
 	default:
-		d.Problem(path+".budget", "%v", err)
+		c.files.Problem(c.path+".budget", "%v", err)
 	}
 }

@@ -15,9 +15,9 @@ import (
 // wrong becomes a problem of the document, and the rest is decoded all the same.
 //
 // Pointers and slices stay nil where the file says nothing, so that silence can be
-// told from a zero. A field may be a struct, a slice, a bool, a string, an int, a
-// uint64, a float64, a [Scalar], or a pointer to one of these; a tag such as
-// in:"(0,1]" or in:"[1,)" bounds a number or a duration.
+// told from a zero. A field may be a struct, a slice, a map from names to one of
+// these, a bool, a string, an int, a uint64, a float64, a [Scalar], or a pointer to
+// one of these; a tag such as in:"(0,1]" or in:"[1,)" bounds a number or a duration.
 func (d *Document) Decode(v any) {
 	d.decode("", d.root, reflect.ValueOf(v).Elem(), "")
 }
@@ -51,6 +51,8 @@ func (d *Document) decode(path string, n *yaml.Node, v reflect.Value, within str
 		d.mapping(path, n, v)
 	case !isScalar && v.Kind() == reflect.Slice:
 		d.list(path, n, v, within)
+	case !isScalar && v.Kind() == reflect.Map:
+		d.names(path, n, v, within)
 	default:
 		d.scalar(path, n, v, within)
 	}
@@ -78,10 +80,53 @@ func (d *Document) mapping(path string, n *yaml.Node, v reflect.Value) {
 			quote(n), strings.Join(Keys(v.Type()), ", "))
 		return
 	}
-	seen := make(map[string]int)
-	for _, p := range d.pairs(path, n) {
-		d.pair(path, p, v, seen)
+	d.eachPair(path, n, join, func(key, at string, p pair) {
+		for _, f := range fields(v.Type()) {
+			if Key(f.Name) == key {
+				d.found(at, p)
+				d.decode(at, p.value, v.FieldByIndex(f.Index), f.Tag.Get("in"))
+				return
+			}
+		}
+		d.problem(p.key.Line, join(path, shorten(key)), "is no key here; %s",
+			Meant(key, Keys(v.Type())))
+	})
+}
+
+// names reads a mapping whose keys are the user's own.
+func (d *Document) names(path string, n *yaml.Node, v reflect.Value, within string) {
+	if n.Kind != yaml.MappingNode {
+		d.problem(n.Line, path, "%s is not a mapping from names to what they stand for", quote(n))
+		return
 	}
+	v.Set(reflect.MakeMap(v.Type()))
+	d.eachPair(path, n, Named, func(name, at string, p pair) {
+		if fault := badName(name); fault != "" {
+			d.problem(p.key.Line, path, "the name %s %s", Named("", shorten(name)), fault)
+			return
+		}
+		d.found(at, p)
+		value := reflect.New(v.Type().Elem()).Elem()
+		if d.decode(at, p.value, value, within); value.IsZero() {
+			return // a fault that has been reported
+		}
+		v.SetMapIndex(reflect.ValueOf(name), value)
+	})
+}
+
+// badName says what is wrong with a name: it will head a column, label a metric and
+// stand in a log, and must not write to the terminal of whoever reads that.
+func badName(name string) string {
+	const most = 64
+	switch {
+	case strings.TrimSpace(name) != name || name == "":
+		return "is empty or has space around it"
+	case len([]rune(name)) > most:
+		return fmt.Sprintf("is longer than %d characters", most)
+	case strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }):
+		return "holds what cannot be printed"
+	}
+	return ""
 }
 
 // A pair is a key of a mapping and its value.
@@ -117,31 +162,37 @@ func (d *Document) pairs(path string, n *yaml.Node) (own []pair) {
 	return append(own, merged...)
 }
 
-func (d *Document) pair(path string, p pair, v reflect.Value, seen map[string]int) {
-	if p.key.Kind != yaml.ScalarNode {
-		d.problem(p.key.Line, path, "has %s for a key", quote(p.key))
-		return
-	}
-	key := p.key.Value
-	at := join(path, key)
-	first, twice := seen[key]
-	switch {
-	case twice && p.merged:
-		return
-	case twice:
-		d.problem(p.key.Line, at, "is set twice, first on line %d; keep one", first)
-		return
-	}
-	seen[key] = p.key.Line
-	for _, f := range fields(v.Type()) {
-		if Key(f.Name) == key {
-			d.lines[at] = p.key.Line
-			d.decode(at, p.value, v.FieldByIndex(f.Index), f.Tag.Get("in"))
-			return
+// eachPair hands on the pairs of a mapping, each key once. The path of a key is up to
+// the caller.
+func (d *Document) eachPair(
+	path string, n *yaml.Node, child func(path, key string) string,
+	do func(key, at string, p pair),
+) {
+	seen := make(map[string]int)
+	for _, p := range d.pairs(path, n) {
+		if p.key.Kind != yaml.ScalarNode {
+			d.problem(p.key.Line, path, "has %s for a key", quote(p.key))
+			continue
+		}
+		key := p.key.Value
+		first, twice := seen[key]
+		switch {
+		case twice && p.merged:
+		case twice:
+			d.problem(p.key.Line, child(path, shorten(key)),
+				"is set twice, first on line %d; keep one", first)
+		default:
+			seen[key] = p.key.Line
+			do(key, child(path, key), p)
 		}
 	}
-	d.problem(p.key.Line, join(path, shorten(key)), "is no key here; %s",
-		Meant(key, Keys(v.Type())))
+}
+
+// found remembers where the key at a path is, and whether it is there only because
+// something else was merged.
+func (d *Document) found(at string, p pair) {
+	d.lines[at] = p.key.Line
+	d.merged[at] = p.merged || d.merged[parent(at)]
 }
 
 func (d *Document) list(path string, n *yaml.Node, v reflect.Value, within string) {

@@ -21,9 +21,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// maxSize is far above what anyone writes by hand, and small enough that reading a
-// wrong file by mistake costs nothing.
-const maxSize = 1 << 20
+// MaxSize is how many bytes a file may have. It is far above what anyone writes by
+// hand, and small enough that reading a wrong file by mistake costs nothing.
+const MaxSize = 1 << 20
 
 // A Problem is one fault of a file. It is a value.
 type Problem struct {
@@ -69,6 +69,7 @@ type Document struct {
 	file     string
 	root     *yaml.Node
 	lines    map[string]int  // by path
+	merged   map[string]bool // paths that an alias brought in
 	wrong    map[string]bool // paths with a problem
 	problems []Problem
 }
@@ -76,11 +77,16 @@ type Document struct {
 // Read reads one document, called file in messages. Text that is no YAML or JSON,
 // or none at all, is an [*Error]; an error of r is returned as it is.
 func Read(file string, r io.Reader) (*Document, error) {
-	text, err := io.ReadAll(io.LimitReader(r, maxSize+1))
+	text, err := io.ReadAll(io.LimitReader(r, MaxSize+1))
 	if err != nil {
 		return nil, err
 	}
-	d := &Document{file: file, lines: make(map[string]int), wrong: make(map[string]bool)}
+	d := &Document{
+		file:   file,
+		lines:  make(map[string]int),
+		merged: make(map[string]bool),
+		wrong:  make(map[string]bool),
+	}
 	if p := unreadable(text); p != nil {
 		return nil, d.unreadable(p)
 	}
@@ -102,9 +108,9 @@ func (d *Document) unreadable(p *Problem) error {
 // unreadable finds what makes a file no text, before a parser trips over it and
 // tells no line.
 func unreadable(text []byte) *Problem {
-	if len(text) > maxSize {
+	if len(text) > MaxSize {
 		return &Problem{Text: fmt.Sprintf("is larger than %d KiB, which no such file should be",
-			maxSize>>10)}
+			MaxSize>>10)}
 	}
 	for at := 0; at < len(text); {
 		r, size := utf8.DecodeRune(text[at:])
@@ -174,17 +180,37 @@ func (d *Document) Need(path, mend string) {
 // At returns the path of an item of the list at path.
 func At(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i) }
 
-// parent cuts the last key or index off a path.
+// Named returns the path of what a mapping at path has under a name. A name that
+// would not stand out from the rest of a path is quoted.
+func Named(path, name string) string {
+	if name == "" || strings.ContainsFunc(name, func(r rune) bool {
+		return r != '-' && r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	}) {
+		return fmt.Sprintf("%s[%q]", path, name)
+	}
+	return join(path, name)
+}
+
+// parent cuts the last key, index or name off a path.
 func parent(path string) string {
+	if strings.HasSuffix(path, `"]`) {
+		// Within the quotes of a name, a quote has a backslash before it.
+		return path[:max(strings.LastIndex(path, `["`), 0)]
+	}
 	return path[:max(strings.LastIndexAny(path, ".["), 0)]
 }
 
+// Line returns the line of the key at path, and 0 if the file does not have it.
+func (d *Document) Line(path string) int { return d.lines[path] }
+
+// File returns what the file is called in messages.
+func (d *Document) File() string { return d.file }
+
 // Err returns an [*Error] with all problems so far, or nil.
-func (d *Document) Err() error {
-	if len(d.problems) == 0 {
-		return nil
-	}
+func (d *Document) Err() error { return Layers{d}.Err() }
+
+func (d *Document) sorted() []Problem {
 	problems := slices.Clone(d.problems)
 	slices.SortStableFunc(problems, func(a, b Problem) int { return a.Line - b.Line })
-	return &Error{problems}
+	return problems
 }

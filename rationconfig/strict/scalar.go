@@ -120,6 +120,7 @@ func readPlain(text string, v reflect.Value) (want string, ok bool) {
 		v.SetFloat(x)
 		return "a number", ok
 	}
+	//nolint:forbidigo // a faulty program, whatever the file
 	panic("strict: no way to read a " + v.Type().String())
 }
 
@@ -169,6 +170,7 @@ func parseRange(text string) interval {
 func mustFloat(text string) float64 {
 	x, err := strconv.ParseFloat(text, 64)
 	if err != nil {
+		//nolint:forbidigo // likewise
 		panic("strict: a tag that is no range: " + err.Error())
 	}
 	return x

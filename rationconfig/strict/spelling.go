@@ -18,8 +18,13 @@ func Key(field string) string {
 // the value stands in the file at path. It is retold in the words of the file, where a
 // zero never means a default.
 func (d *Document) FieldProblem(path, text string) {
-	field, rest, _ := strings.Cut(strings.TrimSuffix(text, "; 0 means the default"), " ")
-	d.Problem(join(path, spell(field)), "%s", fieldName.ReplaceAllStringFunc(rest, spell))
+	_, rest, _ := strings.Cut(strings.TrimSuffix(text, "; 0 means the default"), " ")
+	d.Problem(fieldPath(path, text), "%s", fieldName.ReplaceAllStringFunc(rest, spell))
+}
+
+func fieldPath(path, text string) string {
+	field, _, _ := strings.Cut(text, " ")
+	return join(path, spell(field))
 }
 
 // fieldName matches what our messages write with a capital letter: they begin small.

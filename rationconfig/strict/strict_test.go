@@ -117,7 +117,7 @@ func TestProblems(t *testing.T) {
 		{"empty JSON", "a.json", "\n", []string{"a.json:1: is empty"}},
 		{"only a comment", "a.yaml", "# x\n", []string{"a.yaml:1: is empty but for comments"}},
 		{"only a marker", "a.yaml", "---\n", []string{"a.yaml:1: is empty"}},
-		{"huge", "a.yaml", "name: " + strings.Repeat("x", maxSize), []string{
+		{"huge", "a.yaml", "name: " + strings.Repeat("x", MaxSize), []string{
 			"a.yaml: is larger than 1024 KiB, which no such file should be"}},
 		{"Latin-1", "a.yaml", "count: 1\nname: Gr\xfc\xdfe\n", []string{
 			"a.yaml:2: is not UTF-8; save it in that encoding"}},

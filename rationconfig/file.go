@@ -1,0 +1,148 @@
+package rationconfig
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+
+	"github.com/ration-go/ration/rationconfig/strict"
+)
+
+// A file is what one file says, or several in layers. The schema describes it.
+type file struct {
+	// Budgets are the buckets that several policies draw from, by name.
+	Budgets map[string]*SharedBudget
+
+	// Policies are the policies, by name.
+	Policies map[string]*Policy
+}
+
+// over returns what f says and, where it is silent, what an earlier file says.
+func (f file) over(earlier file) file {
+	merged := file{Budgets: maps.Clone(earlier.Budgets), Policies: maps.Clone(earlier.Policies)}
+	if merged.Budgets == nil {
+		merged.Budgets = make(map[string]*SharedBudget)
+	}
+	if merged.Policies == nil {
+		merged.Policies = make(map[string]*Policy)
+	}
+	for name, b := range f.Budgets {
+		merged.Budgets[name] = b.over(merged.Budgets[name])
+	}
+	for name, p := range f.Policies {
+		merged.Policies[name] = p.over(merged.Policies[name])
+	}
+	return merged
+}
+
+// check reports what is wrong with what the files say together.
+func (f file) check(l strict.Layers) {
+	if len(f.Policies) == 0 {
+		l.Problem("policies", "names no policy; name at least one")
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.Policies)) {
+		f.Policies[name].check(l, strict.Named("policies", name), f.Budgets)
+	}
+}
+
+// A source is the text of one file, or why there is none.
+type source struct {
+	path string
+	text []byte
+	err  error
+}
+
+// read reads the files at the given paths. It does not look into them.
+func read(paths []string) []source {
+	sources := make([]source, len(paths))
+	for i, path := range paths {
+		text, err := readFile(path)
+		sources[i] = source{path, text, err}
+	}
+	return sources
+}
+
+var errNotRegular = errors.New("not a regular file")
+
+// readFile reads no more of a file than can be used, and nothing that might keep it
+// waiting, such as a pipe.
+func readFile(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, errNotRegular
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, strict.MaxSize+1))
+}
+
+// parse makes one of all sources, and reports everything that is wrong with them in a
+// [*strict.Error].
+func parse(sources []source) (file, error) {
+	var merged file
+	var docs strict.Layers
+	var problems []strict.Problem
+	for _, s := range sources {
+		d, err := s.document()
+		if err != nil {
+			problems = append(problems, err.Problems...)
+			continue
+		}
+		var f file
+		d.Decode(&f)
+		docs = append(docs, d)
+		merged = f.over(merged)
+	}
+	// What keys say together is looked at when each of them can be read: a key that
+	// could not would be reported a second time.
+	if docs.Err() == nil && problems == nil {
+		merged.check(docs)
+	}
+	var faults *strict.Error
+	if errors.As(docs.Err(), &faults) {
+		problems = append(problems, faults.Problems...)
+	}
+	if problems != nil {
+		return file{}, &strict.Error{Problems: problems}
+	}
+	return merged, nil
+}
+
+func (s source) document() (*strict.Document, *strict.Error) {
+	err := s.err
+	if err == nil {
+		var d *strict.Document
+		if d, err = strict.Read(s.path, bytes.NewReader(s.text)); err == nil {
+			return d, nil
+		}
+	}
+	var faults *strict.Error
+	if errors.As(err, &faults) {
+		return nil, faults
+	}
+	return nil, &strict.Error{Problems: []strict.Problem{{File: s.path, Text: unreadable(err)}}}
+}
+
+// unreadable says why there is nothing to read.
+func unreadable(err error) string {
+	var path *fs.PathError
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "does not exist"
+	case errors.Is(err, errNotRegular):
+		return "is not a regular file; name one"
+	case errors.As(err, &path):
+		return "cannot be read: " + path.Err.Error()
+	}
+	return "cannot be read: " + err.Error()
+}
