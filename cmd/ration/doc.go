@@ -5,7 +5,8 @@ trouble and compares what different policies make of it.
 Usage:
 
 	ration simulate [--preset NAME] [--seed N] [--seeds N] [--json] [SCENARIO]
-	ration drill [--rate N] [--for DURATION] [--attempts N] [--json]
+	ration drill [--rate N] [--for DURATION] [--attempts N] [--metrics ADDRESS]
+	             [--serve ADDRESS] [--json]
 	ration help [TOPIC]
 	ration version
 

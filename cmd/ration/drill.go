@@ -47,6 +47,13 @@ func runDrill(ctx context.Context, args []string, std streams) error {
 		defer m.close()
 		defer m.linger(ctx, std.err)
 	}
+	if o.serve != "" {
+		stop, err := servePage(o.serve, std.err)
+		if err != nil {
+			return err
+		}
+		defer stop()
+	}
 	if o.json {
 		return o.runJSON(ctx, std)
 	}
@@ -59,6 +66,7 @@ type drillOptions struct {
 	attempts whole
 	lasts    span
 	metrics  string // the address to serve them at; "" = none
+	serve    string // the address to serve the page at; "" = none
 	json     bool
 }
 
@@ -71,6 +79,7 @@ func drillFlags(args []string) (o drillOptions, err error) {
 	flags.Var(&o.attempts, "attempts", "")
 	flags.Var(&o.lasts, "for", "")
 	flags.StringVar(&o.metrics, "metrics", "", "")
+	flags.StringVar(&o.serve, "serve", "", "")
 	flags.BoolVar(&o.json, "json", false, "")
 	rest, err := parse(flags, args)
 	if err != nil {
