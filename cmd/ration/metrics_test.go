@@ -76,16 +76,7 @@ func TestDrillMetrics(t *testing.T) {
 		}
 		served <- string(text)
 	}}
-	var out bytes.Buffer
-	code := run(t.Context(), strings.Fields(
-		"drill --json --for 1s --rate 40 --attempts 2 --metrics 127.0.0.1:0"), nil, &out, errs)
-	if code != 0 {
-		t.Fatalf("%d, %s", code, errs.written.String())
-	}
-	var counted drillOutput
-	if err := json.Unmarshal(out.Bytes(), &counted); err != nil {
-		t.Fatal(err)
-	}
+	counted := drillMetered(t, errs, "--for 1s --rate 40 --attempts 2 --metrics 127.0.0.1:0")
 	all := parseMetrics(t, <-served)
 	for policy, want := range counted.conservation() {
 		calls := total(all, "nresilience_calls_total", policy)
@@ -101,6 +92,20 @@ func TestDrillMetrics(t *testing.T) {
 			t.Errorf("%s: %d nested retries, want %d", policy, nested, want.nested)
 		}
 	}
+}
+
+// drillMetered runs a drill to its end and reads what it prints.
+func drillMetered(t *testing.T, errs io.Writer, args string) (counted drillOutput) {
+	t.Helper()
+	var out bytes.Buffer
+	args = "drill --json " + args
+	if code := run(t.Context(), strings.Fields(args), nil, &out, errs); code != 0 {
+		t.Fatalf("ration %s: exit status %d", args, code)
+	}
+	if err := json.Unmarshal(out.Bytes(), &counted); err != nil {
+		t.Fatal(err)
+	}
+	return counted
 }
 
 // A hopCount is what the calls of one policy come to.
