@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -234,14 +235,14 @@ func TestCloseWithin(t *testing.T) {
 
 // pretend runs a watcher whose events the test makes up, in the bubble of its caller.
 // It counts reloads.
-func pretend(t *testing.T) (tell func(name string), reloads *int) {
+func pretend(t *testing.T) (tell func(name string), reloads *atomic.Int64) {
 	events := make(chan fsnotify.Event)
-	reloads = new(int)
+	reloads = new(atomic.Int64)
 	w := &watcher{
 		events:  events,
 		poll:    defaultPoll,
 		logger:  slog.New(slog.DiscardHandler),
-		reload:  func() { *reloads++ },
+		reload:  func() { reloads.Add(1) },
 		matters: map[string]bool{"a": true},
 	}
 	go w.run(t.Context())
@@ -257,7 +258,7 @@ func TestSettling(t *testing.T) {
 	type step struct {
 		at   time.Duration
 		op   string // the name that an event has; "" for none
-		want int    // reloads
+		want int64  // reloads
 	}
 	tests := []struct {
 		name  string
@@ -280,8 +281,8 @@ func TestSettling(t *testing.T) {
 					if s.op != "" {
 						tell(s.op)
 					}
-					if *reloads != s.want {
-						t.Fatalf("at %v: %d reloads, want %d", s.at, *reloads, s.want)
+					if reloads.Load() != s.want {
+						t.Fatalf("at %v: %d reloads, want %d", s.at, reloads.Load(), s.want)
 					}
 				}
 			})
@@ -297,8 +298,8 @@ func TestPatience(t *testing.T) {
 			tell("a")
 			time.Sleep(quiet / 2)
 		}
-		if *reloads != 2 {
-			t.Errorf("%d reloads in %v", *reloads, 5*patience/2)
+		if reloads.Load() != 2 {
+			t.Errorf("%d reloads in %v", reloads.Load(), 5*patience/2)
 		}
 	})
 }
