@@ -34,7 +34,7 @@ func (f file) over(earlier file) file {
 		merged.Budgets[name] = b.over(merged.Budgets[name])
 	}
 	for name, p := range f.Policies {
-		merged.Policies[name] = p.over(merged.Policies[name])
+		merged.Policies[name] = p.Over(merged.Policies[name])
 	}
 	return merged
 }

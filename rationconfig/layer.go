@@ -2,9 +2,9 @@ package rationconfig
 
 import "reflect"
 
-// over returns what p says and, where it is silent, what an earlier file says. Both
-// stay as they are.
-func (p *Policy) over(earlier *Policy) *Policy {
+// Over returns what p says and, where it is silent, what earlier says, key by key. A
+// p with a preset starts afresh, and a nil earlier says nothing. Both stay as they are.
+func (p *Policy) Over(earlier *Policy) *Policy {
 	if earlier == nil || p.Preset != nil {
 		return p
 	}
