@@ -1,6 +1,7 @@
 package rationsim
 
 import (
+	"context"
 	"errors"
 	"runtime"
 	"slices"
@@ -30,20 +31,43 @@ type Bands struct {
 	Recovered      int  // runs that did
 }
 
+var errSeeds = errors.New("rationsim: the number of seeds is below 1")
+
 // RunSeeds runs n simulations with the seeds seed, seed+1, … on as many cores
 // as there are. The result does not depend on how many that is.
 func RunSeeds(s Scenario, c Config, seed uint64, n int) (*Bands, error) {
+	return RunSeedsContext(context.Background(), s, c, seed, n)
+}
+
+// RunSeedsContext is [RunSeeds] for as long as ctx lasts, whose end is an error.
+func RunSeedsContext(
+	ctx context.Context, s Scenario, c Config, seed uint64, n int,
+) (*Bands, error) {
 	if n < 1 {
-		return nil, errors.New("rationsim: the number of seeds is below 1")
+		return nil, errSeeds
 	}
-	reports := make([]*Report, n)
+	reports, err := inParallel(ctx, n, func(ctx context.Context, i int) (*Report, error) {
+		return s.run(ctx, c, seed+uint64(i))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return newBands(c.Name, reports), nil
+}
+
+// inParallel returns the results of run for 0 to n-1, which do not know of each
+// other, or the error of the first that has one.
+func inParallel[R any](
+	ctx context.Context, n int, run func(ctx context.Context, i int) (R, error),
+) ([]R, error) {
+	results := make([]R, n)
 	errs := make([]error, n)
 	next := make(chan int)
 	var workers sync.WaitGroup
 	for range min(n, runtime.GOMAXPROCS(0)) {
 		workers.Go(func() {
 			for i := range next {
-				reports[i], errs[i] = Run(s, c, seed+uint64(i))
+				results[i], errs[i] = run(ctx, i)
 			}
 		})
 	}
@@ -54,10 +78,10 @@ func RunSeeds(s Scenario, c Config, seed uint64, n int) (*Bands, error) {
 	workers.Wait()
 	for _, err := range errs {
 		if err != nil {
-			return nil, err // the same for every seed: it is about the input
+			return nil, err
 		}
 	}
-	return newBands(c.Name, reports), nil
+	return results, nil
 }
 
 func newBands(name string, reports []*Report) *Bands {

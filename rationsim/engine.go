@@ -2,7 +2,6 @@ package rationsim
 
 import (
 	"context"
-	"errors"
 	"math"
 	"time"
 
@@ -17,221 +16,266 @@ var epoch = time.Date(2000, time.January, 1, 0, 0, 0, 0, time.UTC)
 // half, as a number that converts to a duration alike on every machine.
 const farthest = 1 << 62
 
-var errFailed = errors.New("rationsim: the attempt failed")
+// tail is how long after the last arrival the timelines go on at most. A call
+// without a deadline may end years later, and each of those seconds would take
+// memory.
+const tail = time.Hour
 
 // An engine runs one simulation. It is a queue of events and no goroutines: a
 // call that waits is an entry in the queue.
 type engine struct {
-	now        time.Duration
-	events     events
-	scenario   Scenario
-	executor   *ration.Executor
-	dependency *dependency
-	arrivals   stream
-	decisions  stream
-	calls      uint64 // arrived
-	scheduled  uint64 // events
-	tally      tally
+	now       time.Duration
+	second    int // of the timelines
+	last      int // the last that there may be
+	events    events
+	scheduled uint64 // events
+	topology  Topology
+	entries   []*entry
+	servers   []*server
+	edges     []*edge // those of the entries first
+	decisions stream
+
+	calls    *call // free
+	requests *request
 }
 
-// A call is one simulated call.
-type call struct {
-	ration.Call
-	id    uint64
-	began time.Duration
-	draws uint64 // random numbers its decisions have had
+// An entry is the live side of an [Entry].
+type entry struct {
+	edge     *edge
+	index    int
+	load     Load
+	arrivals *arrivals
+	spread   stream // over the clients
+	levels   stream
+	thoughts stream
+	arrived  uint64
+	users    []uint64 // how often each has thought
+	tally    entryTally
 }
 
-// An attempt is one attempt at the dependency.
-type attempt struct {
-	call    *call
-	number  int
-	finish  time.Duration // of its work, once that has begun
-	working bool          // it occupies one of the dependency's servers
-	failed  bool
-	told    bool // the call has its outcome
-}
-
-// Run runs one simulation. The error tells every problem of the scenario or of
-// the policy. It is safe for concurrent use: runs share nothing.
-func Run(s Scenario, c Config, seed uint64) (*Report, error) {
-	e, err := newEngine(s, c.Policy, seed)
-	if err != nil {
-		return nil, err
-	}
-	e.run()
-	return e.tally.report(c.Name, seed), nil
-}
-
-func newEngine(s Scenario, p ration.Policy, seed uint64) (*engine, error) {
-	if err := s.Check(); err != nil {
+func newEngine(t Topology, seed uint64) (*engine, error) {
+	if err := t.Check(); err != nil {
 		return nil, err
 	}
 	e := &engine{
-		scenario:   s,
-		dependency: newDependency(s.Dependency, seed),
-		arrivals:   newStream(seed, purposeArrival),
-		decisions:  newStream(seed, purposeDecision),
+		topology:  t,
+		last:      int((t.Duration + tail) / time.Second),
+		decisions: newStream(seed, purposeDecision),
 	}
-	e.tally.init(s)
-	var err error
-	e.executor, err = ration.New(e.policy(p))
-	return e, err
+	servers := make(map[string]*server, len(t.Services))
+	for i, s := range t.Services {
+		x := newServer(s, i, seed)
+		e.servers = append(e.servers, x)
+		servers[s.Name] = x
+	}
+	for i, n := range t.Entries {
+		if err := e.enter(n, i, servers[n.To], seed); err != nil {
+			return nil, err
+		}
+	}
+	for _, s := range e.servers {
+		for _, d := range s.Calls {
+			x := &edge{server: servers[d.To], times: max(d.Times, 1), optional: d.Optional}
+			if err := e.join(x, d.caller(), len(s.replicas)); err != nil {
+				return nil, err
+			}
+			s.edges = append(s.edges, x)
+		}
+	}
+	return e, nil
+}
+
+// enter adds an entry.
+func (e *engine) enter(n Entry, i int, to *server, seed uint64) error {
+	x := &entry{
+		index:    i,
+		load:     n.Load,
+		spread:   newStream(seed, purposeClient).of(i),
+		levels:   newStream(seed, purposeLevel).of(i),
+		thoughts: newStream(seed, purposeThought).of(i),
+		users:    make([]uint64, n.Load.Users),
+	}
+	x.arrivals = newArrivals(n.Load, e.topology.Duration,
+		newStream(seed, purposeArrival).of(i), newStream(seed, purposeBurst).of(i))
+	x.edge = &edge{server: to, entry: x, times: 1}
+	x.tally.init(e.topology)
+	e.entries = append(e.entries, x)
+	return e.join(x.edge, n.caller(), max(n.Clients, 1))
+}
+
+// A caller is what entries and edges have in common.
+type caller struct {
+	policy  ration.Policy
+	limiter func() Limiter
+	obey    bool
+}
+
+func (n Entry) caller() caller { return caller{n.Policy, n.Limiter, n.ObeyGiveUp} }
+func (d Edge) caller() caller  { return caller{d.Policy, d.Limiter, d.ObeyGiveUp} }
+
+// join adds an edge with an executor for each replica of the caller.
+func (e *engine) join(d *edge, c caller, replicas int) error {
+	d.index = len(e.edges)
+	d.obey = c.obey
+	d.clients = make([]client, replicas)
+	p := d.listen(c.policy)
+	for i := range d.clients {
+		x, err := ration.New(p)
+		if err != nil {
+			return err
+		}
+		d.clients[i].executor = x
+		if c.limiter != nil {
+			d.clients[i].limiter = c.limiter()
+		}
+		d.retries = x.Policy().Attempts > 1
+	}
+	e.edges = append(e.edges, d)
+	return nil
+}
+
+// listen returns p with buckets of its own and a listener that counts.
+func (d *edge) listen(p ration.Policy) ration.Policy {
+	p.Unlisted = true
+	if b := p.Budget; b != nil && b != ration.NoBudget {
+		template, err := ration.PrivateBudget(b.Fraction(), b.MinimumPerSecond())
+		if err == nil { // else ration.New says what is wrong with it
+			p.Budget = template
+		}
+	}
+	if d.entry != nil && (p.Breaker == nil || p.Breaker == ration.NoBreaker) {
+		return p // there is nothing to count: nobody nests at an entry
+	}
+	p.OnEvent = ration.Listeners(func(ev ration.Event) {
+		switch ev.Kind {
+		case ration.EventBreakerOpened:
+			d.tally.breakerOpens++
+		case ration.EventNestedRetry:
+			d.tally.nested++
+		}
+	}, p.OnEvent)
+	return p
 }
 
 // run runs until nothing is left to happen. Every call ends: an attempt does,
 // and the policy allows a finite number of them.
-func (e *engine) run() {
-	e.schedule(e.gap(), event{kind: arrival})
-	for len(e.events) > 0 {
-		next := e.events.pop()
-		e.now = next.at
-		e.handle(next)
+func (e *engine) run(ctx context.Context) error {
+	for _, n := range e.entries {
+		if n.load.Users > 0 {
+			for user := range n.users {
+				e.think(n, user)
+			}
+			continue
+		}
+		e.expect(n)
 	}
+	const between = 1 << 14 // events, some milliseconds
+	for step := 0; len(e.events) > 0; step++ {
+		if step%between == 0 && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		e.step()
+	}
+	e.turn(e.second + 1)
+	return nil
 }
 
-// policy returns p with a bucket of its own and a listener that counts.
-func (e *engine) policy(p ration.Policy) ration.Policy {
-	if b := p.Budget; b != nil && b != ration.NoBudget {
-		fresh, err := ration.NewBudget(b.Fraction(), b.MinimumPerSecond())
-		if err == nil { // else ration.New says what is wrong with it
-			p.Budget = fresh
-		}
+// step lets one event happen.
+func (e *engine) step() {
+	next := e.events.pop()
+	e.now = next.at
+	if second := int(min(e.now/time.Second, time.Duration(e.last))); second > e.second {
+		e.turn(second)
+		e.second = second
 	}
-	count := func(ev ration.Event) {
-		if ev.Kind == ration.EventBreakerOpened {
-			e.tally.breakerOpens++
-		}
-	}
-	p.OnEvent = ration.Listeners(count, p.OnEvent)
-	return p
-}
-
-// gap returns the time to the next arrival.
-func (e *engine) gap() time.Duration {
-	u := e.arrivals.at(e.calls, 0)
-	return time.Duration(min(-log(1-u)/e.scenario.Rate*float64(time.Second), farthest))
+	e.handle(&next)
 }
 
 func (e *engine) schedule(after time.Duration, ev event) {
 	ev.at = e.now + after
 	if ev.at < e.now {
-		ev.at = math.MaxInt64 // time goes no further
+		ev.at = never // time goes no further
 	}
 	e.scheduled++
 	ev.order = e.scheduled
 	e.events.push(ev)
 }
 
-func (e *engine) handle(ev event) {
+func (e *engine) handle(ev *event) {
 	switch ev.kind {
 	case arrival:
-		e.arrive()
+		e.arrive(e.entries[ev.tag])
+	case thought:
+		n := e.entries[ev.tag]
+		key := mix(uint64(ev.user)) + n.users[ev.user]
+		e.enterCall(n, key, int(ev.user), int(ev.user)%len(n.edge.clients))
 	case due:
-		e.next(ev.call, ration.Outcome{})
+		if ev.call.tag == ev.tag {
+			e.goOn(ev.call)
+		}
 	case finished:
-		e.finish(ev.attempt)
+		if ev.request.tag == ev.tag {
+			e.worked(ev.request)
+		}
 	case timedOut:
-		e.timeOut(ev.attempt)
+		if ev.request.tag == ev.tag {
+			e.timeOut(ev.request)
+		}
+	}
+}
+
+// expect schedules the next arrival, if one is in time.
+func (e *engine) expect(n *entry) {
+	at := n.arrivals.next(n.arrived, e.now)
+	if at < e.topology.Duration {
+		e.schedule(at-e.now, event{kind: arrival, tag: uint32(n.index)})
 	}
 }
 
 // arrive begins one call and schedules the next.
-func (e *engine) arrive() {
-	if e.now >= e.scenario.Duration {
-		return
+func (e *engine) arrive(n *entry) {
+	id := n.arrived
+	n.arrived++
+	e.expect(n)
+	client := 0
+	if k := len(n.edge.clients); k > 1 {
+		client = int(n.spread.at(id, 0) * float64(k))
 	}
-	c := &call{id: e.calls, began: e.now}
-	e.calls++
-	e.schedule(e.gap(), event{kind: arrival})
-	e.tally.offered(e.now)
-	c.Call = e.executor.Begin(context.Background(), epoch.Add(e.now))
-	e.obey(c, c.Decision())
+	e.enterCall(n, id, 0, client)
 }
 
-// next tells a call what happened and obeys what it decides.
-func (e *engine) next(c *call, o ration.Outcome) {
-	u := e.decisions.at(c.id, c.draws)
-	c.draws++
-	e.obey(c, c.Next(epoch.Add(e.now), o, u))
+// enterCall begins a call from outside.
+func (e *engine) enterCall(n *entry, key uint64, user, client int) {
+	c := e.newCall()
+	c.user = user
+	c.level = n.level(key)
+	if n.index > 0 {
+		key = mix(key ^ mix(uint64(n.index)))
+	}
+	e.start(c, n.edge, client, key)
 }
 
-func (e *engine) obey(c *call, d ration.Decision) {
-	switch d.Action {
-	case ration.ActAttempt:
-		e.attempt(c, d)
-	case ration.ActWait, ration.ActPause:
-		e.schedule(d.Delay, event{kind: due, call: c})
-	case ration.ActStop:
-		e.tally.ended(c.began, e.now, d.Reason)
+// level draws how critical a call is.
+func (n *entry) level(key uint64) int {
+	if n.load.Sheddable == 0 && n.load.CriticalPlus == 0 {
+		return critical
 	}
+	switch u := n.levels.at(key, 0); {
+	case u < n.load.Sheddable:
+		return sheddable
+	case u >= 1-n.load.CriticalPlus:
+		return criticalPlus
+	}
+	return critical
 }
 
-// attempt sends one attempt to the dependency.
-func (e *engine) attempt(c *call, d ration.Decision) {
-	e.tally.attempted(e.now)
-	a := &attempt{call: c, number: d.Attempt}
-	switch dep := e.dependency; {
-	case dep.down(e.now), dep.full():
-		a.failed = true
-		e.schedule(0, event{kind: finished, attempt: a})
-		return
-	case dep.Concurrency > 0 && dep.busy >= dep.Concurrency:
-		dep.queue.push(a)
-	default:
-		e.work(a)
+// think has a user think, and call after that if there is time.
+func (e *engine) think(n *entry, user int) {
+	u := n.thoughts.at(uint64(user), n.users[user])
+	n.users[user]++
+	mean := float64(n.load.Think)
+	took := time.Duration(math.Round(min(-log(1-u)*mean, farthest)))
+	if took < e.topology.Duration-e.now {
+		e.schedule(took, event{kind: thought, tag: uint32(n.index), user: uint32(user)})
 	}
-	if d.Until.IsZero() {
-		return
-	}
-	// An attempt whose end is known to be in time needs no timer.
-	until := d.Until.Sub(epoch)
-	if a.finish == 0 || a.finish > until {
-		e.schedule(until-e.now, event{kind: timedOut, attempt: a})
-	}
-}
-
-// work begins the dependency's work on an attempt.
-func (e *engine) work(a *attempt) {
-	took := e.dependency.service(a.call.id, a.number, e.now)
-	a.failed = e.dependency.fails(a.call.id, a.number)
-	a.finish = e.now + took
-	a.working = true
-	e.dependency.busy++
-	e.schedule(took, event{kind: finished, attempt: a})
-}
-
-// finish ends the work on an attempt, and begins that on the next in the queue.
-func (e *engine) finish(a *attempt) {
-	if a.working {
-		e.dependency.busy--
-		if e.dependency.queue.len() > 0 {
-			e.work(e.dependency.queue.pop())
-		}
-	}
-	if a.told {
-		return
-	}
-	a.told = true
-	if !a.failed {
-		e.next(a.call, ration.Outcome{})
-		return
-	}
-	e.next(a.call, ration.Outcome{
-		Verdict: ration.Verdict{Kind: ration.VerdictTransient},
-		Err:     errFailed,
-	})
-}
-
-// timeOut gives an attempt up. Work that ends at that very moment counts.
-func (e *engine) timeOut(a *attempt) {
-	if a.told || a.finish == e.now {
-		return
-	}
-	a.told = true
-	e.next(a.call, ration.Outcome{
-		Verdict:  ration.Verdict{Kind: ration.VerdictTransient},
-		Err:      context.DeadlineExceeded,
-		TimedOut: true,
-	})
 }

@@ -71,6 +71,27 @@ func run(t *testing.T, s Scenario, p ration.Policy, seed uint64) *Report {
 	return r
 }
 
+// ran returns an engine that has run a topology.
+func ran(t *testing.T, p Topology, seed uint64) *engine {
+	t.Helper()
+	e, err := newEngine(p, seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// topologyRun runs a topology and checks what holds of every report.
+func topologyRun(t *testing.T, p Topology, seed uint64) *TopologyReport {
+	t.Helper()
+	r := ran(t, p, seed).report(seed)
+	topologyConserves(t, r)
+	return r
+}
+
 // conserves checks what holds of every report: each call ended once, and the
 // timeline holds all there was.
 func conserves(t *testing.T, r *Report) {
@@ -180,17 +201,17 @@ func TestLoadIsTheSameForEveryPolicy(t *testing.T) {
 
 func TestLatencyQuantiles(t *testing.T) {
 	l := Latency{P50: 20 * time.Millisecond, P99: 200 * time.Millisecond}
-	d := newDependency(Dependency{Latency: l}, 1)
-	if got := exp(d.mu); math.Abs(got/float64(l.P50)-1) > 1e-14 {
+	d := newServer(Service{Latency: l}, 0, 1)
+	if got := exp(d.sampler.mu); math.Abs(got/float64(l.P50)-1) > 1e-14 {
 		t.Errorf("median %v, want %v", got, l.P50)
 	}
-	if got := exp(d.mu + d.sigma*normal(0.99)); math.Abs(got/float64(l.P99)-1) > 1e-14 {
+	if got := exp(d.sampler.mu + d.sampler.sigma*normal(0.99)); math.Abs(got/float64(l.P99)-1) > 1e-14 {
 		t.Errorf("99th percentile %v, want %v", got, l.P99)
 	}
 	const n = 100_000
 	sample := make([]time.Duration, n)
 	for i := range sample {
-		sample[i] = d.service(uint64(i), 1, 0)
+		sample[i] = d.takes(&d.replicas[0], uint64(i), 1, 0)
 	}
 	slices.Sort(sample)
 	for _, tt := range []struct {
@@ -215,13 +236,13 @@ func TestConstantLatency(t *testing.T) {
 }
 
 func TestOverlappingBrownoutsMultiply(t *testing.T) {
-	d := newDependency(Dependency{
+	d := newServer(Service{
 		Latency: Latency{P50: time.Second, P99: time.Second},
 		Brownouts: []Brownout{
 			{From: 10 * time.Second, For: 20 * time.Second, Slower: 2},
 			{From: 20 * time.Second, For: 20 * time.Second, Slower: 3},
 		},
-	}, 1)
+	}, 0, 1)
 	for _, tt := range []struct{ at, want time.Duration }{
 		{0, time.Second},
 		{10 * time.Second, 2 * time.Second},
@@ -230,7 +251,7 @@ func TestOverlappingBrownoutsMultiply(t *testing.T) {
 		{40*time.Second - 1, 3 * time.Second},
 		{40 * time.Second, time.Second},
 	} {
-		if got := d.service(1, 1, tt.at); got != tt.want {
+		if got := d.takes(&d.replicas[0], 1, 1, tt.at); got != tt.want {
 			t.Errorf("at %v an attempt takes %v, want %v", tt.at, got, tt.want)
 		}
 	}
@@ -249,16 +270,12 @@ func TestQueueAgainstItsClosedForm(t *testing.T) {
 			Queue:       1_000_000,
 		},
 	}
-	e, err := newEngine(s, patient(), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e.run()
+	e := ran(t, s.topology(patient()), 1)
 	var sum time.Duration
-	for _, l := range e.tally.latencies {
+	for _, l := range e.edges[0].tally.latencies.exact {
 		sum += l - work
 	}
-	mean := sum.Seconds() / float64(len(e.tally.latencies))
+	mean := sum.Seconds() / float64(e.edges[0].tally.latencies.count)
 	want := rho * work.Seconds() / (2 * (1 - rho))
 	if math.Abs(mean/want-1) > 0.05 {
 		t.Errorf("the mean wait is %v s, want %v s", mean, want)
@@ -270,26 +287,16 @@ func TestQueueAgainstItsClosedForm(t *testing.T) {
 func TestOfferedLoad(t *testing.T) {
 	s := small()
 	s.Duration = 10 * time.Minute
-	e, err := newEngine(s, patient(), 1)
-	if err != nil {
-		t.Fatal(err)
+	r := topologyRun(t, s.topology(patient()), 1)
+	busy := 0.0
+	for _, second := range r.Services[0].Timeline {
+		busy += second.Busy
 	}
-	busy, last := 0.0, time.Duration(0)
-	e.schedule(e.gap(), event{kind: arrival})
-	for len(e.events) > 0 {
-		next := e.events.pop()
-		busy += float64(e.dependency.busy) * (next.at - last).Seconds()
-		last, e.now = next.at, next.at
-		e.handle(next)
-	}
-	d := e.dependency
+	d := newSampler(s.Dependency.Latency)
 	mean := time.Duration(math.Exp(d.mu + d.sigma*d.sigma/2))
 	want := s.Rate * mean.Seconds()
 	if got := busy / s.Duration.Seconds(); math.Abs(got/want-1) > 0.02 {
 		t.Errorf("%v attempts are worked on at a time, want %v", got, want)
-	}
-	if d.busy != 0 || d.queue.len() != 0 {
-		t.Errorf("%d attempts are left at work and %d in the queue", d.busy, d.queue.len())
 	}
 }
 
@@ -333,38 +340,47 @@ func TestFull(t *testing.T) {
 		{2, 1, 2, 0, false},
 		{2, 1, 2, 1, true},
 	} {
-		d := dependency{
-			Dependency: Dependency{Concurrency: tt.concurrency, Queue: tt.queue},
-			busy:       tt.busy,
-		}
+		d := newServer(Service{Concurrency: tt.concurrency, Queue: tt.queue}, 0, 1)
+		x := &d.replicas[0]
+		x.busy = tt.busy
 		for range tt.waiting {
-			d.queue.push(&attempt{})
+			x.queue.push(&request{})
 		}
-		if got := d.full(); got != tt.want {
+		if got := d.full(x); got != tt.want {
 			t.Errorf("%+v: full is %v", tt, got)
 		}
 	}
 }
 
-// First in, first out, also while the queue moves its items to the front.
+// First in, first out, or last in, also when some leave from the middle.
 func TestQueueOrder(t *testing.T) {
-	var q fifo
-	in, out := 0, 0
-	for step := range 20_000 {
-		if step%3 != 2 || q.len() == 0 {
-			q.push(&attempt{number: in})
-			in++
-			continue
-		}
-		for range min(q.len(), step%7) {
-			if a := q.pop(); a.number != out {
-				t.Fatalf("got item %d, want %d", a.number, out)
+	for _, order := range []Order{FIFO, LIFO} {
+		var q queue
+		var want []*request
+		for step := range 20_000 {
+			if step%4 != 3 || q.len == 0 {
+				r := &request{}
+				q.push(r)
+				want = append(want, r)
+				continue
 			}
-			out++
+			for range min(q.len, step%3) {
+				i := 0
+				if order == LIFO {
+					i = len(want) - 1
+				}
+				if step%2 == 0 {
+					i = len(want) / 2
+					q.remove(want[i])
+				} else if got := q.pop(order); got != want[i] {
+					t.Fatalf("%v, step %d: not the one that is next", order, step)
+				}
+				want = slices.Delete(want, i, i+1)
+			}
 		}
-	}
-	if q.len() != in-out || out < 2000 {
-		t.Errorf("%d items are left after %d in and %d out", q.len(), in, out)
+		if q.len != len(want) || len(want) < 1000 {
+			t.Errorf("%v: %d are left, want %d", order, q.len, len(want))
+		}
 	}
 }
 
@@ -402,14 +418,13 @@ func TestRecovery(t *testing.T) {
 		"too late to tell": {fates{10 * s: true, 19*s + 1: false}, 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var y tally
-			y.init(Scenario{Duration: 20 * s, Dependency: Dependency{Outages: []Outage{{0, 10 * s}}}})
+			var y entryTally
+			y.init(Topology{
+				Duration: 20 * s,
+				Services: []Service{{Outages: []Outage{{0, 10 * s}}}},
+			})
 			for at, failed := range tt.fates {
-				why := ration.StopSucceeded
-				if failed {
-					why = ration.StopPermanent
-				}
-				y.ended(at, at, why)
+				y.ended(at, critical, !failed)
 			}
 			if got, ok := y.recovery(); got != tt.want || ok != tt.ok {
 				t.Errorf("recovered after %v, %v, want %v, %v", got, ok, tt.want, tt.ok)
@@ -425,19 +440,24 @@ func TestAmplification(t *testing.T) {
 	for name, tt := range map[string]struct {
 		rate     float64
 		end      time.Duration
-		timeline []Second
+		timeline []EdgeSecond
 		want     float64
 	}{
-		"even":            {10, 2 * s, []Second{{Offered: 10}, {Offered: 10, Attempts: 20}}, 2},
-		"busy":            {10, s, []Second{{Offered: 20, Attempts: 20}}, 1},
-		"quiet":           {10, s, []Second{{Offered: 2, Attempts: 11}}, 1.1},
-		"broken":          {10, s + 1, []Second{{}, {Offered: 1, Attempts: 5}}, 0.5},
-		"after arrivals":  {10, s, []Second{{Offered: 10, Attempts: 10}, {Attempts: 50}}, 1},
-		"seldom":          {0.1, s, []Second{{Offered: 0, Attempts: 1}}, 1},
-		"nothing arrives": {10, s, []Second{{}}, 0},
+		"even":            {10, 2 * s, []EdgeSecond{{Offered: 10}, {Offered: 10, Attempts: 20}}, 2},
+		"busy":            {10, s, []EdgeSecond{{Offered: 20, Attempts: 20}}, 1},
+		"quiet":           {10, s, []EdgeSecond{{Offered: 2, Attempts: 11}}, 1.1},
+		"broken":          {10, s + 1, []EdgeSecond{{}, {Offered: 1, Attempts: 5}}, 0.5},
+		"after arrivals":  {10, s, []EdgeSecond{{Offered: 10, Attempts: 10}, {Attempts: 50}}, 1},
+		"seldom":          {0.1, s, []EdgeSecond{{Offered: 0, Attempts: 1}}, 1},
+		"nothing arrives": {10, s, []EdgeSecond{{}}, 0},
 	} {
-		y := tally{rate: tt.rate, end: tt.end, timeline: tt.timeline}
-		if got := y.amplification(); got != tt.want {
+		d := &edge{tally: edgeTally{timeline: tt.timeline}}
+		e := &engine{
+			topology: Topology{Duration: tt.end},
+			entries:  []*entry{{edge: d, load: Load{Rate: tt.rate}}},
+		}
+		sent := func(k int) int { return at(tt.timeline, k).Attempts }
+		if got := e.amplification([]float64{1}, sent); got != tt.want {
 			t.Errorf("%s: %v, want %v", name, got, tt.want)
 		}
 	}

@@ -118,7 +118,7 @@ type EdgeSecond struct {
 
 // A ServiceReport is what one service saw, all its replicas together.
 type ServiceReport struct {
-	Name string
+	Name string // of the service
 
 	// Received is the requests that reached it. Each had one of the ends below.
 	Received  int

@@ -67,37 +67,6 @@ func (e AttemptEnd) retryable() bool {
 	return e.Verdict == ration.VerdictTransient || e.Verdict == ration.VerdictThrottled
 }
 
-// A Rival is a published rule that bounds retries. See docs/rivals.md for what
-// each admits, and where Ration does worse.
-type Rival struct {
-	Name   string         // for a command line: lower case, one word
-	Rule   string         // in one sentence
-	Source string         // where the rule was read: project, file, version or date
-	New    func() Limiter // with the defaults that its project documents
-}
-
-// Rivals returns every rule that is known, none first and then by name. The
-// slice is the caller's own.
-func Rivals() []Rival { return []Rival{none} }
-
-// RivalNamed returns the rival of that name, and false if there is none.
-func RivalNamed(name string) (Rival, bool) {
-	for _, r := range Rivals() {
-		if r.Name == name {
-			return r, true
-		}
-	}
-	return Rival{}, false
-}
-
-// none is no rule at all.
-var none = Rival{
-	Name:   "none",
-	Rule:   "Every retry that the policy allows is made.",
-	Source: "what a loop without a budget does",
-	New:    func() Limiter { return unlimited{} },
-}
-
 // unlimited grants everything. The other limiters embed it for the calls that
 // their rules do not ask about.
 type unlimited struct{}

@@ -48,7 +48,7 @@ type Point struct {
 // (exponential) length: a Markov-modulated Poisson process of two states. In a
 // burst the rate is Factor times the average; in a lull it is what keeps the
 // average. See [Burst.Dispersion] for how bursty that is, and [BurstOf] for the
-// way back. The zero value is no burst.
+// way back. It is a value; the zero value is no burst.
 type Burst struct {
 	Factor float64       // 1 to 1/Share
 	Share  float64       // of the time that is in bursts, in (0, 1)
@@ -90,7 +90,7 @@ func (b Burst) Dispersion(rate float64) float64 {
 	if b == (Burst{}) {
 		return 1
 	}
-	spread := (b.Factor - 1) * (b.Factor - 1) * b.Share / (1 - b.Share) // of the factor's variance
+	spread := (b.Factor - 1) * (b.Factor - 1) * b.Share / (1 - b.Share) // variance of the factor
 	memory := b.Length.Seconds() * (1 - b.Share)
 	return 1 + 2*rate*spread*memory
 }
@@ -107,7 +107,81 @@ func BurstOf(rate, dispersion float64, length time.Duration) Burst {
 	case excess <= 1:
 		return Burst{Factor: 1 + math.Sqrt(excess), Share: 0.5, Length: length}
 	}
-	// In silence between bursts, excess = 2 (1 - share)² / share.
-	share := 1 + excess/4 - math.Sqrt(excess/2+excess*excess/16)
-	return Burst{Factor: 1 / share, Share: share, Length: length}
+	// With silence between bursts, excess = 2 (1 - share)² / share.
+	factor := 1 + excess/4 + math.Sqrt(excess/2+excess*excess/16)
+	return Burst{Factor: factor, Share: 1 / factor, Length: length}
+}
+
+// check adds the problems of l.
+func (l Load) check(c *checker, field string) {
+	forms := 0
+	for _, set := range []bool{l.Rate != 0, l.Shape != nil, l.Users != 0, l.Trace != nil} {
+		if set {
+			forms++
+		}
+	}
+	if forms != 1 {
+		c.add("%s has %d of Rate, Shape, Users and Trace, not one", field, forms)
+	}
+	if l.Rate != 0 {
+		c.rate(field+".Rate", l.Rate)
+	}
+	for i, p := range l.Shape {
+		if !(p.Rate >= 0 && p.Rate < math.Inf(1)) {
+			c.add("%s.Shape[%d].Rate %v is not a finite number of 0 or more", field, i, p.Rate)
+		}
+		if p.At < 0 || i > 0 && p.At < l.Shape[i-1].At {
+			c.add("%s.Shape[%d].At %v is out of order", field, i, p.At)
+		}
+	}
+	c.count(field+".Users", l.Users, 0, maxServers)
+	if l.Users > 0 {
+		c.span(field+".Think", l.Think)
+	}
+	for i, at := range l.Trace {
+		if at < 0 || i > 0 && at < l.Trace[i-1] {
+			c.add("%s.Trace[%d] %v is out of order", field, i, at)
+			break // the rest may well be, too
+		}
+	}
+	l.checkBurst(c, field+".Burst")
+	c.share(field+".Sheddable", l.Sheddable)
+	c.share(field+".CriticalPlus", l.CriticalPlus)
+	if l.Sheddable+l.CriticalPlus > 1 {
+		c.add("%s.Sheddable %v and CriticalPlus %v are more than 1 together",
+			field, l.Sheddable, l.CriticalPlus)
+	}
+}
+
+func (l Load) checkBurst(c *checker, field string) {
+	b := l.Burst
+	if b == (Burst{}) {
+		return
+	}
+	if l.Users > 0 || l.Trace != nil {
+		c.add("%s has no effect on Users or a Trace", field)
+	}
+	if !(b.Share > 0 && b.Share < 1) {
+		c.add("%s.Share %v is outside (0, 1)", field, b.Share)
+	} else if !(b.Factor >= 1 && b.Factor <= (1+1e-9)/b.Share) {
+		c.add("%s.Factor %v is outside [1, 1/Share]", field, b.Factor)
+	}
+	c.span(field+".Length", b.Length)
+}
+
+func (c *checker) rate(field string, rate float64) {
+	if !(rate > 0 && rate < math.Inf(1)) {
+		c.add("%s %v is not a finite number of calls per second above 0", field, rate)
+	}
+}
+
+// most returns how many calls there are at most, or on average.
+func (l Load) most(duration time.Duration) float64 {
+	if l.Users > 0 {
+		return float64(l.Users) * (1 + duration.Seconds()/l.Think.Seconds())
+	}
+	if n, ok := l.expected(0, duration); ok {
+		return n
+	}
+	return float64(len(l.Trace))
 }

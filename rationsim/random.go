@@ -16,10 +16,23 @@ const (
 	purposeLatency
 	purposeFailure
 	purposeDecision
+	purposeBalance
+	purposeClient
+	purposeLevel
+	purposeThought
+	purposeBurst
 )
 
 func newStream(seed uint64, purpose uint64) stream {
 	return stream{mix(mix(seed) + purpose)}
+}
+
+// of returns the stream of the i-th of several things with one purpose.
+func (s stream) of(i int) stream {
+	if i == 0 {
+		return s
+	}
+	return stream{mix(s.key ^ mix(uint64(i)))}
 }
 
 // at returns a number in [0, 1) for the n-th event of item i.

@@ -66,6 +66,37 @@ type Second struct {
 	Succeeded, Failed, Refused int // calls that ended; those refused have also failed
 }
 
+// newReport reads a report off that of an entry, of which the given number of
+// seconds are its own.
+func newReport(name string, n EntryReport, seconds int, seed uint64) *Report {
+	r := &Report{
+		Name:           name,
+		Seed:           seed,
+		Calls:          n.Calls,
+		Succeeded:      n.Succeeded,
+		Failed:         n.Failed,
+		Attempts:       n.Attempts,
+		Availability:   n.Availability,
+		LoadMultiplier: n.LoadMultiplier,
+		Amplification:  n.Amplification,
+		Latency:        n.Latency,
+		BreakerOpens:   n.BreakerOpens,
+		TimeToRecover:  n.TimeToRecover,
+		Recovered:      n.Recovered,
+		Stops:          n.Stops,
+	}
+	for _, s := range n.Timeline[:seconds] {
+		r.Timeline = append(r.Timeline, Second{
+			Offered:   s.Offered,
+			Attempts:  s.Attempts,
+			Succeeded: s.Succeeded,
+			Failed:    s.Failed,
+			Refused:   s.RefusedByBudget + s.RefusedByBreaker,
+		})
+	}
+	return r
+}
+
 // MarshalJSON writes the report without its seed and timeline, durations in
 // seconds. What there is no value for is null: shares and latencies when there
 // were no calls, a recovery that did not happen.

@@ -121,14 +121,15 @@ func TestReportsOfAlmostNothing(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			var y tally
-			y.init(Scenario{Duration: time.Second, Rate: 1})
+			var y edgeTally
 			for _, l := range tt.latencies {
 				y.offered(0)
 				y.attempted(0)
 				y.ended(0, l, tt.stop)
 			}
-			r := y.report("x", 1)
+			n := EntryReport{EdgeReport: y.report()}
+			n.Amplification = n.LoadMultiplier
+			r := newReport("x", n, y.used, 1)
 			conserves(t, r)
 			got, err := json.Marshal(r)
 			if err != nil {

@@ -1,16 +1,16 @@
 package rationsim
 
 import (
+	"context"
 	"errors"
-	"fmt"
-	"math"
 	"time"
 
 	"github.com/ration-go/ration"
 )
 
 // A Scenario is what a policy is tried on: a load and a dependency with its
-// troubles. It is a value, and is not changed by running it.
+// troubles. It is a value, and is not changed by running it. It is the short form
+// of a [Topology] of one client and one service.
 type Scenario struct {
 	// Name is for reports.
 	Name string
@@ -47,82 +47,6 @@ type Dependency struct {
 	Queue       int
 }
 
-// Bounds that keep a mistyped scenario from filling the memory, and its times
-// within what a time.Duration holds.
-const (
-	longest    = 7 * 24 * time.Hour
-	maxCalls   = 50_000_000
-	maxServers = 10_000_000
-	maxSlower  = 1e6
-)
-
-// Check returns every problem of s, each naming the field, and nil when there is
-// none.
-func (s Scenario) Check() error {
-	var c checker
-	c.span("Duration", s.Duration)
-	if !(s.Rate > 0 && s.Rate < math.Inf(1)) {
-		c.add("Rate %v is not a finite number of calls per second above 0", s.Rate)
-	} else if s.Duration > 0 && s.Rate*s.Duration.Seconds() > maxCalls {
-		c.add("Rate %v for %v is more than %d calls", s.Rate, s.Duration, maxCalls)
-	}
-	s.Dependency.check(&c)
-	return errors.Join(c.problems...)
-}
-
-func (d Dependency) check(c *checker) {
-	c.span("Dependency.Latency.P50", d.Latency.P50)
-	c.span("Dependency.Latency.P99", d.Latency.P99)
-	if d.Latency.P99 < d.Latency.P50 {
-		c.add("Dependency.Latency.P99 %v is below P50 %v", d.Latency.P99, d.Latency.P50)
-	}
-	if !(d.FailureRate >= 0 && d.FailureRate <= 1) {
-		c.add("Dependency.FailureRate %v is outside [0, 1]", d.FailureRate)
-	}
-	for i, b := range d.Brownouts {
-		field := fmt.Sprintf("Dependency.Brownouts[%d]", i)
-		c.trouble(field, b.From, b.For)
-		if !(b.Slower >= 1 && b.Slower <= maxSlower) {
-			c.add("%s.Slower %v is outside [1, %v]", field, b.Slower, maxSlower)
-		}
-	}
-	for i, o := range d.Outages {
-		c.trouble(fmt.Sprintf("Dependency.Outages[%d]", i), o.From, o.For)
-	}
-	c.servers("Dependency.Concurrency", d.Concurrency)
-	c.servers("Dependency.Queue", d.Queue)
-	if d.Queue > 0 && d.Concurrency == 0 {
-		c.add("Dependency.Queue %d has no effect without a Concurrency", d.Queue)
-	}
-}
-
-type checker struct{ problems []error }
-
-func (c *checker) add(format string, args ...any) {
-	c.problems = append(c.problems, fmt.Errorf("rationsim: "+format, args...))
-}
-
-func (c *checker) span(field string, d time.Duration) {
-	if d <= 0 {
-		c.add("%s %v is not above 0", field, d)
-	} else if d > longest {
-		c.add("%s %v is above %v", field, d, longest)
-	}
-}
-
-func (c *checker) trouble(field string, from, length time.Duration) {
-	if from < 0 || from > longest {
-		c.add("%s.From %v is outside [0, %v]", field, from, longest)
-	}
-	c.span(field+".For", length)
-}
-
-func (c *checker) servers(field string, n int) {
-	if n < 0 || n > maxServers {
-		c.add("%s %d is outside [0, %d]", field, n, maxServers)
-	}
-}
-
 // A Config is one side of a comparison: a policy under a name. It is a value.
 //
 // The policy's Budget is a template: each run gets a fresh, full bucket of the
@@ -132,4 +56,65 @@ func (c *checker) servers(field string, n int) {
 type Config struct {
 	Name   string        // for reports
 	Policy ration.Policy // a value; each run builds an executor from it
+}
+
+// Check returns every problem of s, each naming the field, and nil when there is
+// none.
+func (s Scenario) Check() error {
+	var c checker
+	c.span("Duration", s.Duration)
+	c.rate("Rate", s.Rate)
+	if s.Rate > 0 && s.Duration > 0 && s.Rate*s.Duration.Seconds() > maxCalls {
+		c.add("Rate %v for %v is more than %d calls", s.Rate, s.Duration, maxCalls)
+	}
+	s.Dependency.service().check(&c, "Dependency.")
+	return errors.Join(c.problems...)
+}
+
+// Run runs one simulation. The error tells every problem of the scenario or of
+// the policy. It is safe for concurrent use: runs share nothing.
+func Run(s Scenario, c Config, seed uint64) (*Report, error) {
+	return s.run(context.Background(), c, seed)
+}
+
+func (s Scenario) run(ctx context.Context, c Config, seed uint64) (*Report, error) {
+	if err := s.Check(); err != nil {
+		return nil, err
+	}
+	c.Policy.Unlisted = true
+	if _, err := ration.New(c.Policy); err != nil {
+		return nil, err // which the check of a topology would say of a field that s has not
+	}
+	e, err := newEngine(s.topology(c.Policy), seed)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.run(ctx); err != nil {
+		return nil, err
+	}
+	used := e.edges[0].tally.used
+	return newReport(c.Name, e.report(seed).Entries[0], used, seed), nil
+}
+
+// topology returns s as one client of one service.
+func (s Scenario) topology(p ration.Policy) Topology {
+	x := s.Dependency.service()
+	return Topology{
+		Name:     s.Name,
+		Duration: s.Duration,
+		Entries:  []Entry{{Name: "client", To: x.Name, Policy: p, Load: Load{Rate: s.Rate}}},
+		Services: []Service{x},
+	}
+}
+
+func (d Dependency) service() Service {
+	return Service{
+		Name:        "dependency",
+		Latency:     d.Latency,
+		FailureRate: d.FailureRate,
+		Brownouts:   d.Brownouts,
+		Outages:     d.Outages,
+		Concurrency: d.Concurrency,
+		Queue:       d.Queue,
+	}
 }

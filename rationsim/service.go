@@ -113,9 +113,10 @@ type BadReplica struct {
 }
 
 // Cold is what a replica is like when an outage has ended: its caches are empty.
-// Its work takes Slower times as long at first. Each request that is worked on
-// to its end without failing warms it, so that the excess falls by half with
-// every HalfLife of them: a replica that answers nobody stays cold.
+// Its work takes Slower times as long at first. Work that gets to its end without
+// failing warms it, whether or not somebody waits for the answer, so that the
+// excess falls by half with every HalfLife of such requests. A replica whose work
+// is always cancelled before its end stays cold.
 type Cold struct {
 	Slower   float64 // 1 or more
 	HalfLife int     // requests, 1 or more

@@ -1,150 +1,283 @@
 package rationsim
 
 import (
-	"cmp"
-	"math"
 	"slices"
 	"time"
 
 	"github.com/ration-go/ration"
 )
 
-// tail is how long after the last arrival the timeline goes on at most. A call
-// without a deadline may end years later, and each of those seconds would take
-// memory.
-const tail = time.Hour
-
-// A tally counts while a simulation runs.
-type tally struct {
-	rate         float64       // calls expected per second
-	end          time.Duration // of arrivals
-	impaired     time.Duration // end of the last impairment
-	hasImpaired  bool
-	timeline     []Second
-	latencies    []time.Duration
-	after        []fate // of the calls that arrived after the last impairment
-	stops        map[ration.StopReason]int
+// An edgeTally counts, while a simulation runs, what the callers of an edge see.
+type edgeTally struct {
+	timeline     []EdgeSecond
+	used         int // seconds in which something happened, or before one
+	stops        [ration.StopAbandoned + 1]int
 	attempts     int
+	timedOut     int
+	throttled    int
 	breakerOpens int
+	nested       int
+	latencies    latencies
+	recent       []time.Duration // of the calls that ended in this second
 }
 
-// A fate is what became of a call that arrived at a given time.
-type fate struct {
-	at     time.Duration
-	failed bool
+func (t *edgeTally) second(i int) *EdgeSecond {
+	t.used = i + 1
+	return extend(&t.timeline, i)
 }
 
-func (t *tally) init(s Scenario) {
-	t.rate = s.Rate
-	t.end = s.Duration
-	t.impaired, t.hasImpaired = s.Dependency.impairedUntil()
-	t.stops = make(map[ration.StopReason]int)
-}
-
-func (t *tally) second(at time.Duration) *Second {
-	i := int(min(at, t.end+tail) / time.Second)
-	if i >= len(t.timeline) {
-		t.timeline = append(t.timeline, make([]Second, i+1-len(t.timeline))...)
+// extend returns item i of a slice, which it makes long enough.
+func extend[T any](s *[]T, i int) *T {
+	if i >= len(*s) {
+		*s = append(*s, make([]T, i+1-len(*s))...)
 	}
-	return &t.timeline[i]
+	return &(*s)[i]
 }
 
-func (t *tally) offered(at time.Duration) { t.second(at).Offered++ }
+func (t *edgeTally) offered(second int) { t.second(second).Offered++ }
 
-func (t *tally) attempted(at time.Duration) {
+func (t *edgeTally) attempted(second int) {
 	t.attempts++
-	t.second(at).Attempts++
+	t.second(second).Attempts++
 }
 
-func (t *tally) ended(began, at time.Duration, why ration.StopReason) {
+func (t *edgeTally) ended(second int, took time.Duration, why ration.StopReason) {
 	t.stops[why]++
-	t.latencies = append(t.latencies, at-began)
-	failed := why != ration.StopSucceeded
-	if t.hasImpaired && began >= t.impaired {
-		t.after = append(t.after, fate{began, failed})
-	}
-	s := t.second(at)
-	if !failed {
+	t.latencies.add(took)
+	t.recent = append(t.recent, took)
+	s := t.second(second)
+	switch why {
+	case ration.StopSucceeded:
 		s.Succeeded++
 		return
+	case ration.StopBudgetExhausted:
+		s.RefusedByBudget++
+	case ration.StopUnavailable:
+		s.RefusedByBreaker++
 	}
 	s.Failed++
-	if why == ration.StopBudgetExhausted || why == ration.StopUnavailable {
-		s.Refused++
+}
+
+func (t *edgeTally) canceled(second int) {
+	t.stops[ration.StopCanceled]++
+	t.second(second).Canceled++
+}
+
+// turn completes a second that is over.
+func (t *edgeTally) turn(second int, budget float64) {
+	s := extend(&t.timeline, second)
+	s.Budget = budget
+	if len(t.recent) > 0 {
+		slices.Sort(t.recent)
+		s.P50, s.P99 = quantile(t.recent, 0.5), quantile(t.recent, 0.99)
+		t.recent = t.recent[:0]
 	}
 }
 
-func (t *tally) report(name string, seed uint64) *Report {
-	r := &Report{
-		Name:         name,
-		Seed:         seed,
-		Calls:        len(t.latencies),
+// report returns what was counted.
+func (t *edgeTally) report() EdgeReport {
+	r := EdgeReport{
 		Succeeded:    t.stops[ration.StopSucceeded],
+		Canceled:     t.stops[ration.StopCanceled],
 		Attempts:     t.attempts,
+		TimedOut:     t.timedOut,
+		Throttled:    t.throttled,
 		BreakerOpens: t.breakerOpens,
-		Stops:        t.stops,
+		Nested:       t.nested > 0,
+		NestedCalls:  t.nested,
+		Stops:        make(map[ration.StopReason]int),
+		Latency:      t.latencies.report(),
 		Timeline:     t.timeline,
 	}
-	r.Failed = r.Calls - r.Succeeded
-	r.TimeToRecover, r.Recovered = t.recovery()
-	if r.Calls == 0 {
-		return r
+	for why, n := range t.stops {
+		r.Calls += n
+		if n > 0 {
+			r.Stops[ration.StopReason(why)] = n
+		}
 	}
-	r.Availability = float64(r.Succeeded) / float64(r.Calls)
-	r.LoadMultiplier = float64(r.Attempts) / float64(r.Calls)
-	r.Amplification = t.amplification()
-	slices.Sort(t.latencies)
-	r.Latency = &Latencies{
-		P50: quantile(t.latencies, 0.5),
-		P90: quantile(t.latencies, 0.9),
-		P99: quantile(t.latencies, 0.99),
-		Max: t.latencies[len(t.latencies)-1],
+	r.Failed = r.Calls - r.Succeeded - r.Canceled
+	if r.Calls > 0 {
+		r.LoadMultiplier = float64(r.Attempts) / float64(r.Calls)
+	}
+	if n := r.Calls - r.Canceled; n > 0 {
+		r.Availability = float64(r.Succeeded) / float64(n)
 	}
 	return r
 }
 
-// amplification measures the attempts in a second against the larger of two
-// loads. The arrivals expected in a second would not do alone: at 500 a second,
-// the busiest of 300 seconds has 13 % more by chance, which hides all that a
-// budget lets through. Nor would the arrivals that there were: a quiet second
-// that gets the retries of a busy one, or the last, broken one, would look like
-// a storm.
-func (t *tally) amplification() (worst float64) {
-	for i, s := range t.timeline {
-		if time.Duration(i)*time.Second >= t.end {
-			break
-		}
-		load := max(float64(s.Offered), t.rate, 1)
-		worst = max(worst, float64(s.Attempts)/load)
-	}
-	return worst
+// A serverTally counts what a service sees.
+type serverTally struct {
+	timeline []ServiceSecond
+	used     int
+	requests int
+	ends     [ends]int
+	wasted   int
+	waiting  int           // in the queues now
+	holding  int           // now
+	counted  time.Duration // until when area is
+	area     float64       // of holding over this second, in seconds
 }
 
-// recovery finds the first call after the impairments from which on every call
+func (t *serverTally) second(i int) *ServiceSecond {
+	t.used = i + 1
+	return extend(&t.timeline, i)
+}
+
+func (t *serverTally) received(second int) {
+	t.requests++
+	t.second(second).Received++
+}
+
+func (t *serverTally) ended(second int, how end, wasted bool) {
+	t.ends[how]++
+	s := t.second(second)
+	switch how {
+	case endSucceeded:
+		s.Succeeded++
+	case endFailed:
+		s.Failed++
+	case endCanceled:
+		return
+	default:
+		s.Refused++
+		return
+	}
+	if wasted {
+		t.wasted++
+		s.Wasted++
+	}
+}
+
+func (t *serverTally) queued(second, n int) {
+	t.waiting += n
+	if n > 0 {
+		s := t.second(second)
+		s.Queue = max(s.Queue, t.waiting)
+	}
+}
+
+func (t *serverTally) held(now time.Duration, n int) {
+	t.accrue(now)
+	t.holding += n
+}
+
+func (t *serverTally) accrue(until time.Duration) {
+	t.area += float64(float64(t.holding) * (until - t.counted).Seconds())
+	t.counted = until
+}
+
+// turn completes a second that is over, and is until the given time. places is
+// how many requests can be held; 0 = any number.
+func (t *serverTally) turn(second int, until time.Duration, places int) {
+	begun := time.Duration(second) * time.Second
+	t.accrue(until)
+	s := extend(&t.timeline, second)
+	s.Busy = t.area / (until - begun).Seconds()
+	if places > 0 {
+		s.Utilization = s.Busy / float64(places)
+	}
+	t.area = 0
+	if t.waiting > 0 {
+		extend(&t.timeline, second+1).Queue = t.waiting
+	}
+}
+
+// report returns what was counted.
+func (t *serverTally) report(name string) ServiceReport {
+	return ServiceReport{
+		Name:      name,
+		Received:  t.requests,
+		Succeeded: t.ends[endSucceeded],
+		Failed:    t.ends[endFailed],
+		Down:      t.ends[endDown],
+		Throttled: t.ends[endThrottled],
+		Shed:      t.ends[endShed],
+		Expired:   t.ends[endExpired],
+		Canceled:  t.ends[endCanceled],
+		Wasted:    t.wasted,
+		Timeline:  t.timeline,
+	}
+}
+
+// An entryTally counts what becomes of the calls of an entry, beyond what its
+// edge counts.
+type entryTally struct {
+	end         time.Duration // of arrivals
+	troubled    time.Duration // end of the last trouble
+	hasTroubled bool
+	after       []fate // of the calls that arrived after the last trouble
+	calls       [len(levels)]int
+	succeeded   [len(levels)]int
+}
+
+// A fate is what became of a call: when it arrived, in nanoseconds, times two,
+// and one if it failed. A storm has millions.
+type fate int64
+
+func fateOf(at time.Duration, failed bool) fate {
+	f := fate(at) << 1
+	if failed {
+		f |= 1
+	}
+	return f
+}
+
+func (f fate) at() time.Duration { return time.Duration(f >> 1) }
+func (f fate) failed() bool      { return f&1 != 0 }
+
+func (t *entryTally) init(p Topology) {
+	t.end = p.Duration
+	for _, s := range p.Services {
+		if end, ok := s.troubledUntil(); ok {
+			t.troubled, t.hasTroubled = max(t.troubled, end), true
+		}
+	}
+}
+
+func (t *entryTally) ended(began time.Duration, level int, ok bool) {
+	t.calls[level]++
+	if ok {
+		t.succeeded[level]++
+	}
+	if t.hasTroubled && began >= t.troubled {
+		t.after = append(t.after, fateOf(began, !ok))
+	}
+}
+
+// recovery finds the first call after the troubles from which on every call
 // succeeds for a second, and returns how long after them it arrived.
-func (t *tally) recovery() (time.Duration, bool) {
-	slices.SortFunc(t.after, func(a, b fate) int { return cmp.Compare(a.at, b.at) })
+func (t *entryTally) recovery() (time.Duration, bool) {
+	slices.Sort(t.after)
 	const none = -1
 	first := time.Duration(none)
 	for _, f := range t.after {
-		switch {
-		case f.failed && (first == none || f.at < first+time.Second):
+		switch at := f.at(); {
+		case f.failed() && (first == none || at < first+time.Second):
 			first = none
 		case first == none:
-			first = f.at
-		case f.at >= first+time.Second:
-			return first - t.impaired, true
+			first = at
+		case at >= first+time.Second:
+			return first - t.troubled, true
 		}
 	}
 	if first == none || first+time.Second > t.end {
 		return 0, false
 	}
-	return first - t.impaired, true
+	return first - t.troubled, true
 }
 
-// quantile returns the nearest-rank q-quantile of sorted durations, of which
-// there is at least one.
-func quantile(sorted []time.Duration, q float64) time.Duration {
-	rank := int(math.Ceil(q * float64(len(sorted))))
-	return sorted[max(rank, 1)-1]
+// byCriticality returns the fates by level.
+func (t *entryTally) byCriticality() (rows []CriticalityReport) {
+	for i, level := range levels {
+		if t.calls[i] == 0 {
+			continue
+		}
+		rows = append(rows, CriticalityReport{
+			Criticality:  level,
+			Calls:        t.calls[i],
+			Succeeded:    t.succeeded[i],
+			Availability: float64(t.succeeded[i]) / float64(t.calls[i]),
+		})
+	}
+	return rows
 }
