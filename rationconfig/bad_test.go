@@ -94,20 +94,22 @@ func TestBadFiles(t *testing.T) {
 	}
 }
 
-// TestGoodFiles: what looks odd and is in order all the same.
+// goodFiles look odd and are in order all the same.
+var goodFiles = map[string]string{
+	"a byte order mark":        "\ufeffpolicies: {p: {}}",
+	"lines that end in CR LF":  "policies:\r\n  p:\r\n    attempts: 2\r\n",
+	"JSON":                     `{"policies": {"p": {"deadline": "1s", "budget": {"fraction": 0.2}}}}`,
+	"a family":                 "policies:\n  p: &family {deadline: 1s, backoff: {transient: 1s}}\n  q: {<<: *family, attempts: 1}",
+	"a preset within a family": "policies:\n  p: &family {budget: {fraction: 20%}}\n  q: {<<: *family, preset: none}",
+	"an empty breaker":         "policies: {p: {breaker: {}}}",
+	"a share that feeds":       "budgets: {odd: {}}\npolicies: {p: {attempts: 1, budget: {shared: odd}}}",
+	"a budget for code alone":  "budgets: {code: {}}\npolicies: {p: {}}",
+	"names of any alphabet":    "policies: {größe: {}, 支払い: {}, 'a b/c.d': {}, p: {}}",
+	"on again":                 "policies: {p: {preset: none, attempts: 2, budget: {enabled: true, fraction: 20%}}}",
+}
+
 func TestGoodFiles(t *testing.T) {
-	for name, text := range map[string]string{
-		"a byte order mark":        "\ufeffpolicies: {p: {}}",
-		"lines that end in CR LF":  "policies:\r\n  p:\r\n    attempts: 2\r\n",
-		"JSON":                     `{"policies": {"p": {"deadline": "1s", "budget": {"fraction": 0.2}}}}`,
-		"a family":                 "policies:\n  p: &family {deadline: 1s, backoff: {transient: 1s}}\n  q: {<<: *family, attempts: 1}",
-		"a preset within a family": "policies:\n  p: &family {budget: {fraction: 20%}}\n  q: {<<: *family, preset: none}",
-		"an empty breaker":         "policies: {p: {breaker: {}}}",
-		"a share that feeds":       "budgets: {odd: {}}\npolicies: {p: {attempts: 1, budget: {shared: odd}}}",
-		"a budget for code alone":  "budgets: {code: {}}\npolicies: {p: {}}",
-		"names of any alphabet":    "policies: {größe: {}, 支払い: {}, 'a b/c.d': {}, p: {}}",
-		"on again":                 "policies: {p: {preset: none, attempts: 2, budget: {enabled: true, fraction: 20%}}}",
-	} {
+	for name, text := range goodFiles {
 		t.Run(name, func(t *testing.T) { executor(t, load(t, text), "p") })
 	}
 }
