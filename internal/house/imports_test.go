@@ -33,6 +33,7 @@ var arrows = []arrow{
 	{from: "bench", to: []string{
 		".", "rationhttp", "rationtest", "rationsim", "rationconfig", "rationgrpc", "rationotel",
 	}},
+	{from: "browser", to: []string{".", "rationhttp", "rationsim"}},
 	{from: "cmd", to: []string{
 		".", "rationhttp", "rationtest", "rationsim", "rationconfig", "rationgrpc", "rationotel",
 	}},
