@@ -51,6 +51,8 @@ type debugRow struct {
 	Ceiling string
 	Backoff string
 	Minute  debugTrafficView
+
+	CeilingIs, BackoffIs string // off, cold or warm
 }
 
 // A debugBar is the budget, of a width of 100.
@@ -148,6 +150,8 @@ func (v *debugView) row(it *debugItem) debugRow {
 		Ceiling: term(it.Ceiling),
 		Backoff: term(it.BackoffBase),
 		Minute:  newDebugTraffic(&it.LastMinute),
+
+		CeilingIs: it.Ceiling.State, BackoffIs: it.BackoffBase.State,
 	}
 	row.Title = row.Label
 	if it.Key != nil {
