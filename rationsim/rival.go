@@ -75,7 +75,7 @@ func Rivals() []Rival {
 			Rule: "tower's budget, where every outcome that is not to be retried banks a fifth " +
 				"of a retry.",
 			Source: "linkerd2-proxy, ServiceProfile retries (2026); tower 0.4.13, retry/budget.rs",
-			New:    func() Limiter { return &linkerd{newTowerBudget()} },
+			New:    func() Limiter { return &linkerd{} },
 		},
 		{
 			Name: "octo",
@@ -95,7 +95,7 @@ func Rivals() []Rival {
 			Rule: "Each success banks a fifth of a retry for 10 s, beside a reserve of 10 retries " +
 				"a second.",
 			Source: "tower 0.4.13, retry/budget.rs",
-			New:    func() Limiter { return &tower{newTowerBudget()} },
+			New:    func() Limiter { return &tower{} },
 		},
 	}
 }

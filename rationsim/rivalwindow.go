@@ -149,8 +149,6 @@ type towerBudget struct {
 	began   time.Duration // the present slot
 }
 
-func newTowerBudget() *towerBudget { return &towerBudget{} }
-
 func (b *towerBudget) expire(now time.Duration) {
 	const slot = creditTTL / creditSlots
 	passed := now - b.began
@@ -186,20 +184,28 @@ func (b *towerBudget) withdraw(now time.Duration) bool {
 	return true
 }
 
-// tower is tower's budget under the policy that its documentation suggests: a
-// success is banked.
-type tower struct{ *towerBudget }
-
-func (t *tower) Begin(time.Duration, *Held) {}
+// tower is tower's budget under the simplest of policies: a success is banked.
+type tower struct {
+	unlimited
+	budget towerBudget
+}
 
 func (t *tower) Done(now time.Duration, _ *Held, end AttemptEnd) {
 	if end.ok() {
-		t.deposit(now)
+		t.budget.deposit(now)
 	}
 }
 
-func (t *tower) Retry(now time.Duration, _ *Held, _ AttemptEnd) bool { return t.withdraw(now) }
+func (t *tower) Retry(now time.Duration, _ *Held, _ AttemptEnd) bool {
+	return t.budget.withdraw(now)
+}
 
-func (t *tower) Resume(time.Duration, *Held) bool { return true }
+// linkerd banks every outcome that it would not retry, so that a permanent
+// failure counts like a success.
+type linkerd struct{ tower }
 
-func (t *tower) End(time.Duration, *Held, bool) {}
+func (l *linkerd) Done(now time.Duration, _ *Held, end AttemptEnd) {
+	if !end.retryable() {
+		l.budget.deposit(now)
+	}
+}
