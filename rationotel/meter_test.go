@@ -50,15 +50,21 @@ type samples map[string][]sample
 
 func (m *meter) collect(t testing.TB) samples {
 	t.Helper()
+	all := make(samples)
+	for _, x := range m.metrics(t) {
+		all[x.Name] = points(t, x)
+	}
+	return all
+}
+
+func (m *meter) metrics(t testing.TB) (all []metricdata.Metrics) {
+	t.Helper()
 	var data metricdata.ResourceMetrics
 	if err := m.reader.Collect(context.Background(), &data); err != nil {
 		t.Fatal(err)
 	}
-	all := make(samples)
 	for _, scope := range data.ScopeMetrics {
-		for _, x := range scope.Metrics {
-			all[x.Name] = points(t, x)
-		}
+		all = append(all, scope.Metrics...)
 	}
 	return all
 }
