@@ -8,9 +8,9 @@ import (
 
 // A Topology is what several policies are tried on together: the load on a
 // system, the services in it, and who calls whom under which policy. It is a
-// value, safe for concurrent use as long as nobody changes it; [RunTopology] does
-// not. The zero value
-// is incomplete: a Duration, an entry and a service are needed.
+// value, safe for concurrent use as long as nobody changes it, which
+// [RunTopology] does not. The zero value is incomplete: a Duration, an entry and
+// a service are needed.
 //
 // Every replica of every caller has an executor of its own on each of its edges,
 // with its own budget, breaker and estimates: fifty pods make fifty decisions,
