@@ -27,6 +27,11 @@ var extraGroup = group{"Extra", []row{
 		e := ration.MustNew(p)
 		return succeeding(func() *ration.Executor { return e })
 	}, 0}, floorOf(clockPair)}},
+	{name: "metrics", peers: []peer{{ours, func(tb testing.TB) func(int) {
+		attachMetrics(tb)
+		e := ration.MustNew(rationPolicy(tb, plan{budget: true, breaker: true}))
+		return succeeding(func() *ration.Executor { return e })
+	}, 0}, {"otel-sdk", recordAlone, 0}, floorOf(clockPair)}},
 	{name: "try", peers: []peer{{ours, func(tb testing.TB) func(int) {
 		e := ration.MustNew(rationPolicy(tb, plan{budget: true, breaker: true}))
 		ctx := context.Background()

@@ -24,8 +24,7 @@ peer cannot do the job its row is absent. One exception is made: libraries for r
 budget, and are let into rows that ask for one, where they do less; a star marks them. Those without
 a breaker get the one of gobreaker nested within, as their users do it.
 
-Not here: cinar/resile, which could not be fetched from the module proxy (it answers 403), and
-metrics, for which there is no adapter yet.
+Not here: cinar/resile, which could not be fetched from the module proxy (it answers 403).
 `
 
 // render writes the page.
