@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -50,6 +51,8 @@ func (o *drillOptions) terms() (rows [][2]string) {
 			"funded them", tokens)},
 		[2]string{"worst second", "attempts at the database in one second, for each user action that " +
 			"begins in one, the burst included"},
+		[2]string{"as simulated", "the same of the simulator, which is told the chain, the policies " +
+			"and the trouble, and nothing of what the drill has seen"},
 		[2]string{"latencies", "of whole user actions, failed ones too; a refusal comes after a pause " +
 			"of 100ms"},
 		[2]string{"nested", "calls of a server that can retry, made for a caller that can"},
@@ -120,8 +123,10 @@ func drillTable(results []*drill.Result) *table {
 	addTiers(t, results, "attempts at", func(tier drill.Tier) int { return tier.Attempts })
 	add("burst", func(r *drill.Result) string { return count(r.BurstRetries) })
 	add("amplification", func(r *drill.Result) string { return times(r.Amplification) })
+	add("  as simulated", func(r *drill.Result) string { return times(r.Simulated.Amplification) })
 	add("worst second", func(r *drill.Result) string { return times(r.WorstSecond) })
 	add("succeeded", func(r *drill.Result) string { return percent(r.SuccessRate()) })
+	add("  as simulated", func(r *drill.Result) string { return percent(r.Simulated.Succeeded) })
 	add("latency p50", func(r *drill.Result) string { return seconds(r.Latency.P50) })
 	add("latency p99", func(r *drill.Result) string { return seconds(r.Latency.P99) })
 	addTiers(t, results, "nested in", func(tier drill.Tier) int { return tier.NestedRetries })
@@ -158,8 +163,20 @@ func (o *drillOptions) drillVerdict(results []*drill.Result) string {
 		}
 		b.WriteString(wrap(text, lineWidth, 0) + "\n\n")
 	}
-	b.WriteString(wrap(o.allowance(), lineWidth, 0) + "\n")
+	b.WriteString(wrap(o.allowance(), lineWidth, 0) + "\n\n")
+	b.WriteString(wrap(modelVerdict(results), lineWidth, 0) + "\n")
 	return b.String()
+}
+
+// modelVerdict says how far the simulator is from what happened.
+func modelVerdict(results []*drill.Result) string {
+	var load, success float64
+	for _, r := range results {
+		load = max(load, math.Abs(r.Simulated.Amplification/r.Amplification-1))
+		success = max(success, math.Abs(r.Simulated.Succeeded-r.SuccessRate()))
+	}
+	return fmt.Sprintf("The simulator, on the same chain, is off by %s of the amplification and by "+
+		"%.2f points of success at most.", percent(load), 100*success)
 }
 
 // trouble returns the part of the name that the phases of a group share.

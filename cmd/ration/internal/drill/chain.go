@@ -90,30 +90,10 @@ const (
 	BackoffMax  = 5 * time.Millisecond
 )
 
-// policy is that of one hop. The zero Budget is the library's default. Breaker and
-// measured ceiling are off, so that what is seen is the budget's doing; the backoff
-// is short, so that 64 attempts fit into a phase.
+// policy is that of one hop, with what it does counted.
 func (c *chain) policy(h hopIndex) ration.Policy {
-	p := ration.Policy{
-		Name:           hopNames[h],
-		Attempts:       c.attempts,
-		Deadline:       Deadline,
-		AttemptTimeout: ration.NoLimit,
-		Backoff: ration.Backoff{
-			Transient: BackoffBase,
-			Throttled: BackoffBase,
-			Max:       BackoffMax,
-		},
-		Ceiling: ration.NoCeiling,
-		Breaker: ration.NoBreaker,
-		OnEvent: func(ev ration.Event) { c.counts.Load().hear(h, ev) },
-	}
-	if h == hopBackend {
-		p.AttemptTimeout = c.phase.Trouble.Timeout
-	}
-	if c.phase.Budgets == Off {
-		p.Budget = ration.NoBudget
-	}
+	p := c.phase.policy(h, c.attempts)
+	p.OnEvent = func(ev ration.Event) { c.counts.Load().hear(h, ev) }
 	return p
 }
 

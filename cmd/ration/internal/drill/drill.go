@@ -94,7 +94,11 @@ func (d *Drill) Run(ctx context.Context, p Phase) (*Result, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	return d.result(p, n, actions, elapsed), nil
+	r := d.result(p, n, actions, elapsed)
+	if r.Simulated, err = d.Model(ctx, p, modelSeed); err != nil {
+		return nil, err
+	}
+	return r, nil
 }
 
 // An action is what became of one user action.

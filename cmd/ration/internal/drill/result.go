@@ -28,6 +28,9 @@ type Result struct {
 	// what makes it the worst.
 	WorstSecond float64 `json:"amplification_worst_second"`
 
+	// Simulated is what the simulator says of the phase.
+	Simulated Model `json:"simulated"`
+
 	Latency  Latency `json:"latency_s"`
 	Duration float64 `json:"duration_s"` // until the last action had ended
 }
