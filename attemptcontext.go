@@ -144,6 +144,7 @@ func (c *attemptContext) value(key any) any {
 // that sets state: mocks print the contexts they are called with.
 func (c *attemptContext) String() string {
 	d, _ := c.Deadline()
+	// wall: for people.
 	return "ration.attempt(until " + d.UTC().Format(time.RFC3339Nano) + ")"
 }
 
