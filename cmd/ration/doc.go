@@ -4,9 +4,12 @@ trouble and compares what different policies make of it.
 
 Usage:
 
-	ration simulate [--preset NAME] [--seed N] [--seeds N] [--json] [SCENARIO]
+	ration simulate [--preset NAME] [--policy FILE#NAME]... [--seed N] [--seeds N]
+	                [--json] [SCENARIO]
 	ration drill [--rate N] [--for DURATION] [--attempts N] [--metrics ADDRESS]
 	             [--serve ADDRESS] [--json]
+	ration check FILE...
+	ration explain FILE [NAME]
 	ration help [TOPIC]
 	ration version
 
@@ -195,6 +198,63 @@ allowed there, and nothing is simulated:
 
 	$ ration simulate wrong.yaml
 	wrong.yaml:4: dependency.latency.p99: 300 is not a duration such as 250ms, above 0 (and 1 more)
+
+# What ships
+
+A service loads its policies from a file, and this program reads the same file.
+It checks it, says what a policy comes to at worst, and simulates it in place of
+those that a scenario has.
+
+	$ cat policies.yaml
+	budgets:
+	  database: {fraction: 10%, minimumPerSecond: 3}
+	policies:
+	  orders:
+	    attempts: 4
+	    deadline: 2s
+	    attemptTimeout: 500ms
+	    budget: {shared: database}
+	  reports:
+	    preset: none
+
+	$ ration check policies.yaml
+	policies.yaml: 2 policies: orders, reports
+
+	$ ration explain policies.yaml orders
+	policy orders
+	  attempts         4 in all
+	  deadline         2s for the whole call
+	  attempt timeout  500ms
+	    tightened to   3 x p95 of recent successes, at least 50ms (cold: it needs 20 in five minutes)
+	  backoff          from 100ms (throttled: 1s), factor 2, at most 30s, full jitter
+	  budget           0.1 per success, 3 per second, at most 30, shared as "database"; 0% spent
+	  breaker          none
+	worst case: each attempt hangs, each wait is as long as it can be
+	  attempt 1        0s to 500ms
+	  wait             500ms to 600ms
+	  attempt 2        600ms to 1.1s
+	  wait             1.1s to 1.3s
+	  attempt 3        1.3s to 1.8s
+	  stop             at 1.8s: a wait of 400ms would meet the deadline
+	  binds first      the deadline
+	amplification
+	  one call         at most 4 attempts
+	  all calls        in any t seconds, retries <= 30 + 3 x t + 0.1 x successes
+	  through a chain  about 1 + depth x 0.1 at the bottom, if every layer retries
+	limits
+	  little traffic   below about 1 calls a second the budget never binds; only attempts protects
+	  many processes   the floor is per process: n of them may send n x 3 retries a second
+	  long failures    while far more than 10% of attempts fail, callers see those failures
+	a chain of hops that all retry like this, in attempts at its bottom per call
+	  hops                 budgets      no budgets
+	  1                      1.10x              4x
+	  2                      1.20x             16x
+	  3                      1.30x             64x
+	  5                      1.50x          1,024x
+	  8                      1.80x         65,536x
+
+	$ ration simulate --policy policies.yaml#orders checkout.yaml
+	...
 
 # On real connections
 

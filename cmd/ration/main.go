@@ -43,6 +43,8 @@ func commands() []command {
 	return []command{
 		{"simulate", simulate},
 		{"drill", runDrill},
+		{"check", checkFiles},
+		{"explain", explain},
 		{"help", help},
 		{"version", version},
 	}
@@ -85,6 +87,7 @@ func dispatch(ctx context.Context, name *string, args []string, std streams) err
 
 // report prints an error on one line and returns the status it stands for.
 func report(name string, err error, stderr io.Writer) int {
+	var every everyProblem
 	var file *strict.Error
 	var use *usageError
 	switch {
@@ -94,6 +97,9 @@ func report(name string, err error, stderr io.Writer) int {
 	case errors.Is(err, context.Canceled):
 		fmt.Fprintf(stderr, "%s: interrupted\n", name)
 		return statusInterrupted
+	case errors.As(err, &every):
+		fmt.Fprintln(stderr, every)
+		return statusUnusable
 	case errors.As(err, &file):
 		// Without a prefix: editors jump to what begins with FILE:LINE.
 		fmt.Fprintln(stderr, file)

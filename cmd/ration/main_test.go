@@ -105,10 +105,10 @@ func TestUsage(t *testing.T) {
 
 		{"simulate --sedes 3", "ration simulate: there is no flag --sedes; did you mean --seeds?" + see},
 		{"simulate --verbose", "ration simulate: there is no flag --verbose; " +
-			"allowed are --json, --preset, --seed, --seeds" + see},
+			"allowed are --json, --policy, --preset, --seed, --seeds" + see},
 		{"simulate ---seed", "ration simulate: there is no flag ---seed; did you mean --seed?" + see},
 		{"simulate a.yaml -x", "ration simulate: there is no flag -x; " +
-			"allowed are --json, --preset, --seed, --seeds" + see},
+			"allowed are --json, --policy, --preset, --seed, --seeds" + see},
 		{"simulate --seed", "ration simulate: flag needs an argument: --seed" + see},
 		{"simulate --preset", "ration simulate: flag needs an argument: --preset" + see},
 		{"simulate --seed -1", "ration simulate: invalid value \"-1\" for flag --seed: " +

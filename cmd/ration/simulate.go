@@ -31,6 +31,9 @@ func simulate(ctx context.Context, args []string, std streams) error {
 		return err
 	}
 	c, err := interruptible(ctx, func() (*comparison, error) { return o.comparison(std.in) })
+	if err == nil {
+		err = o.policies.override(c)
+	}
 	if err != nil {
 		return err
 	}
@@ -74,11 +77,12 @@ func interruptible[T any](ctx context.Context, work func() (T, error)) (T, error
 
 // simulateOptions are the arguments of the command.
 type simulateOptions struct {
-	preset string
-	file   string
-	seed   whole
-	seeds  whole
-	json   bool
+	preset   string
+	file     string
+	policies policyRefs
+	seed     whole
+	seeds    whole
+	json     bool
 }
 
 func simulateFlags(args []string) (o simulateOptions, err error) {
@@ -86,6 +90,7 @@ func simulateFlags(args []string) (o simulateOptions, err error) {
 	o.seeds = whole{value: 1, least: 1, most: maxSeeds}
 	flags := flag.NewFlagSet("simulate", flag.ContinueOnError)
 	flags.StringVar(&o.preset, "preset", "", "")
+	flags.Var(&o.policies, "policy", "")
 	flags.Var(&o.seed, "seed", "")
 	flags.Var(&o.seeds, "seeds", "")
 	flags.BoolVar(&o.json, "json", false, "")

@@ -203,6 +203,16 @@ func parent(path string) string {
 // Line returns the line of the key at path, and 0 if the file does not have it.
 func (d *Document) Line(path string) int { return d.lines[path] }
 
+// TopKeys returns the keys at the top of the file, known or not, in its order.
+func (d *Document) TopKeys() (keys []string) {
+	if d.root.Kind == yaml.MappingNode {
+		for i := 0; i < len(d.root.Content); i += 2 {
+			keys = append(keys, d.root.Content[i].Value)
+		}
+	}
+	return keys
+}
+
 // File returns what the file is called in messages.
 func (d *Document) File() string { return d.file }
 
