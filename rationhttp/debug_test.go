@@ -4,15 +4,19 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"github.com/ration-go/ration"
 	"github.com/ration-go/ration/rationhttp"
@@ -212,4 +216,284 @@ func TestDebugPageStorm(t *testing.T) {
 			t.Errorf("a minute later: %+v", m)
 		}
 	})
+}
+
+// Hosts and errors are whatever somebody made them: nothing in them may become
+// markup, change how the rest reads, or make the page endless.
+func TestDebugPageOfAttacker(t *testing.T) { synctest.Test(t, testDebugPageOfAttacker) }
+
+func testDebugPageOfAttacker(t *testing.T) {
+	page := newPage(t)
+	evil := []string{
+		`<script>alert(1)</script>`,
+		`"><img src=x onerror=alert(1)>`,
+		`' onmouseover='alert(1)`,
+		`{{.Process}} </style><style>*{display:none}`,
+		"javascript:alert(1)",
+		"line\r\nX-Header: set\x00\x1b[2J",
+		"\xff\xfe\xc0\xaf",
+		"right\u202etfel\u2066\u200b",
+		strings.Repeat("long<", 1<<18),
+	}
+	var keep []*ration.Executor
+	for _, text := range evil {
+		e := ration.MustNew(ration.Policy{Name: "evil " + text, Attempts: 1, Breaker: &ration.BreakerSettings{
+			ConsecutiveFailures: 1,
+		}})
+		_ = e.For(text).Run(t.Context(), func(context.Context) error {
+			return ration.Transient(errors.New(text))
+		})
+		spent := ration.MustNew(ration.Policy{Name: "evil " + text, Backoff: ration.NoBackoff})
+		for spent.Budget().Withdraw(time.Now(), ration.Critical) {
+		}
+		_ = spent.For(text).Budget()
+		_ = spent.Run(ration.WithNestedRetry(t.Context()), func(context.Context) error {
+			return ration.Transient(errors.New(text))
+		})
+		keep = append(keep, e, spent)
+	}
+	w := ask(page, "q=evil")
+	html := w.Body.String()
+	if !utf8.ValidString(html) {
+		t.Error("the page is not UTF-8")
+	}
+	if len(html) > 1<<20 {
+		t.Errorf("the page has %d bytes", len(html))
+	}
+	for _, bad := range []string{
+		"<script", "<img", "onerror=alert(1)>", "onmouseover='", "</style><style>", "\x00", "\x1b",
+		"\u202e", "\u2066", "\u200b", "\r",
+	} {
+		if strings.Contains(html, bad) {
+			t.Errorf("the page contains %q", bad)
+		}
+	}
+	for _, want := range []string{"&lt;script&gt;alert(1)&lt;/script&gt;", `right\u202etfel`, `\xff\xfe\xc0\xaf`} {
+		if !strings.Contains(html, want) {
+			t.Errorf("the page does not show %s", want)
+		}
+	}
+	for _, it := range search(t, page, "evil") {
+		if n := len(it.Name); n > 300 {
+			t.Errorf("a name of %d bytes", n)
+		}
+		if n := strings.Count(it.Policy.Explain, "\n"); n > 40 {
+			t.Errorf("%d lines of explanation", n)
+		}
+		if w := ask(page, fmt.Sprint("show=", it.ID)); w.Code != http.StatusOK || w.Body.Len() > 1<<18 {
+			t.Errorf("its own page: %d, %d bytes", w.Code, w.Body.Len())
+		}
+	}
+	runtime.KeepAlive(keep)
+}
+
+// The query string is somebody's input too.
+func TestDebugPageOfQuery(t *testing.T) {
+	page := newPage(t)
+	for _, query := range []string{
+		"q=%3Cscript%3E&sort=%3Cscript%3E&page=-1&per=999999999&refresh=1&show=x&only=x",
+		"q=%ff%fe&page=99999999999999999999&refresh=-5", "%zz", "q=" + strings.Repeat("a", 100_000),
+		"show=18446744073709551615", "format=xml", "per=0", "q=%22%3E%3Cscript%3E",
+	} {
+		w := ask(page, query)
+		html := w.Body.String()
+		if w.Code != http.StatusOK && !strings.HasPrefix(query, "show") {
+			t.Errorf("%.50s: %d", query, w.Code)
+		}
+		if strings.Contains(html, "<script") || !utf8.ValidString(html) || len(html) > 1<<20 {
+			t.Errorf("%.50s: %d bytes, %.200s", query, len(html), html)
+		}
+	}
+	if w := ask(page, "show=18446744073709551615"); w.Code != http.StatusNotFound {
+		t.Errorf("what is not there: %d", w.Code)
+	}
+}
+
+func TestDebugPageRefresh(t *testing.T) {
+	page := newPage(t)
+	for query, want := range map[string]string{
+		"": `http-equiv="refresh" content="5"`, "refresh=2": `content="2"`, "refresh=60": `content="60"`,
+		"refresh=1": `content="5"`, "refresh=0": "", "q=x": `content="5"`,
+	} {
+		html := ask(page, query).Body.String()
+		if got := strings.Contains(html, "http-equiv"); got != (want != "") || !strings.Contains(html, want) {
+			t.Errorf("%q: refreshes: %t, want %s", query, got, want)
+		}
+	}
+}
+
+// A thousand keys are searched, sorted and paged by the server.
+func TestDebugPageOfManyKeys(t *testing.T) {
+	page := newPage(t)
+	e := ration.MustNew(ration.Policy{Name: "many keys", Breaker: &ration.BreakerSettings{ConsecutiveFailures: 1}})
+	for i := range 1000 {
+		k := e.For(fmt.Sprintf("host-%03d", i))
+		for range i % 7 {
+			_ = k.Run(t.Context(), func(context.Context) error { return nil })
+		}
+		if i == 123 {
+			_ = k.Once().Run(t.Context(), func(context.Context) error {
+				return ration.Transient(errors.New("down"))
+			})
+		}
+		if i == 456 {
+			for range 20 {
+				k.Budget().Withdraw(time.Now(), ration.Critical)
+			}
+		}
+	}
+	first := func(query string) string {
+		d := data(t, page, "q=many+keys&per=10&"+query)
+		if len(d.Items) != 10 || d.Pages != 101 || d.Matching != 1001 {
+			t.Errorf("%s: %d of %d items on one of %d pages", query, len(d.Items), d.Matching, d.Pages)
+		}
+		var keys []string
+		for _, it := range d.Items[:3] {
+			key := "itself"
+			if it.Key != nil {
+				key = *it.Key
+			}
+			keys = append(keys, key)
+		}
+		return strings.Join(keys, " ")
+	}
+	for query, want := range map[string]string{
+		"":                   "host-123 host-456 host-006",
+		"sort=name":          "itself host-000 host-001",
+		"sort=spent":         "host-456 itself host-000",
+		"sort=calls":         "host-006 host-013 host-020",
+		"sort=name&page=2":   "host-009 host-010 host-011",
+		"sort=name&page=100": "host-989 host-990 host-991",
+	} {
+		if got := first(query); got != want {
+			t.Errorf("%q: %s, want %s", query, got, want)
+		}
+	}
+	if d := data(t, page, "q=HOST-99&sort=name"); d.Matching != 10 || *d.Items[9].Key != "host-999" {
+		t.Errorf("%d match", d.Matching)
+	}
+	if d := data(t, page, "q=many+keys&only=degraded"); d.Matching != 1 || d.Items[0].Breaker.State != "open" {
+		t.Errorf("%d are degraded", d.Matching)
+	}
+	last := data(t, page, "q=many+keys&per=10&page=99999")
+	if last.Page != 101 || len(last.Items) != 1 {
+		t.Errorf("past the end: page %d of %d, %d items", last.Page, last.Pages, len(last.Items))
+	}
+	html := ask(page, "q=many+keys").Body.String()
+	if n := strings.Count(html, `scope="row"`); n != 50 || !strings.Contains(html, "Page 1 of 21") ||
+		!strings.Contains(html, `href="?page=2&amp;q=many&#43;keys"`) {
+		t.Errorf("%d rows on a page, want 50 and a link to the next", n)
+	}
+	if len(html) > 400_000 {
+		t.Errorf("a page of 50 has %d bytes", len(html))
+	}
+	runtime.KeepAlive(e)
+}
+
+// A service that retries for callers that retry shows who they are: as much of
+// the request as is safe to show.
+func TestDebugPageOfNestedRetries(t *testing.T) {
+	page := newPage(t)
+	e := ration.MustNew(ration.Policy{Name: "nested"})
+	call := func(w http.ResponseWriter, r *http.Request) {
+		_ = e.Run(r.Context(), func(ctx context.Context) error { return nil })
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /users/{id}", call)
+	inner := http.NewServeMux()
+	inner.Handle("/inner/", rationhttp.Middleware()(http.HandlerFunc(call)))
+	for _, s := range []struct {
+		handler      http.Handler
+		target, mark string
+	}{
+		{rationhttp.Middleware()(mux), "/users/42?token=secret", "1"},
+		{rationhttp.Middleware()(mux), "/users/43?token=secret", "1"},
+		{rationhttp.Middleware()(mux), "/users/44", ""}, // does not retry
+		{rationhttp.Middleware()(http.HandlerFunc(call)), "/secret", "1"},
+		{inner, "/inner/secret", "1"},
+	} {
+		r := httptest.NewRequest(http.MethodGet, s.target, nil)
+		r.RemoteAddr = "10.1.2.3:50000"
+		r.Header.Set("User-Agent", "shop/1.2")
+		if s.mark != "" {
+			r.Header.Set(rationhttp.RetryingHeader, s.mark)
+		}
+		s.handler.ServeHTTP(httptest.NewRecorder(), r)
+	}
+	outer := ration.MustNew(ration.Policy{Unlisted: true})
+	_ = outer.Run(t.Context(), func(ctx context.Context) error {
+		return e.Run(ctx, func(context.Context) error { return nil })
+	})
+	var got []string
+	for _, n := range search(t, page, "nested")[0].Nested {
+		got = append(got, fmt.Sprintf("%s %s %s %d", n.Peer, n.Route, n.UserAgent, n.Count))
+	}
+	want := []string{
+		"10.1.2.3 GET /users/{id} shop/1.2 2", "10.1.2.3  shop/1.2 1",
+		"10.1.2.3 /inner/ shop/1.2 1", "this process   1",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if html := ask(page, "q=nested").Body.String(); strings.Contains(html, "secret") ||
+		!strings.Contains(html, "GET /users/{id}") || !strings.Contains(html, "shop/1.2") {
+		t.Error("the page shows too much of a request, or too little")
+	}
+}
+
+// The names of the data are a promise: programs read them.
+func TestDebugPageNames(t *testing.T) { synctest.Test(t, testDebugPageNames) }
+
+func testDebugPageNames(t *testing.T) {
+	page := newPage(t)
+	e := ration.MustNew(ration.Policy{Name: "names", Breaker: &ration.BreakerSettings{ConsecutiveFailures: 1}})
+	fail := func(context.Context) error { return ration.Transient(errors.New("down")) }
+	for range 2 {
+		_ = e.Run(ration.WithNestedRetry(t.Context()), fail)
+	}
+	var v any
+	w := ask(page, "q=names&format=json")
+	if err := json.Unmarshal(w.Body.Bytes(), &v); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.Header().Get("Content-Type"); got != "application/json" {
+		t.Errorf("Content-Type %q", got)
+	}
+	names := map[string]bool{}
+	var walk func(prefix string, v any)
+	walk = func(prefix string, v any) {
+		switch v := v.(type) {
+		case map[string]any:
+			for name, v := range v {
+				walk(prefix+"."+name, v)
+			}
+		case []any:
+			for _, v := range v {
+				walk(prefix+"[]", v)
+			}
+		default:
+			names[strings.TrimPrefix(prefix, ".")] = true
+		}
+	}
+	walk("", v)
+	doc, err := os.ReadFile("../docs/debug-page.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	documented := map[string]bool{}
+	_, table, _ := strings.Cut(string(doc), "## As data")
+	for _, m := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\|").FindAllStringSubmatch(table, -1) {
+		documented[m[1]] = true
+	}
+	for name := range names {
+		if !documented[name] {
+			t.Errorf("docs/debug-page.md does not have %s", name)
+		}
+	}
+	for name := range documented {
+		if !names[name] {
+			t.Errorf("docs/debug-page.md has %s, which is not there", name)
+		}
+	}
+	runtime.KeepAlive(e)
 }

@@ -33,10 +33,9 @@ func (w *words) attempts(p *ration.Policy) {
 	if p.Deadline != ration.NoLimit {
 		text += " within " + brief(p.Deadline)
 	}
-	switch {
-	case p.AttemptTimeout == ration.NoLimit:
+	if p.AttemptTimeout == ration.NoLimit {
 		text += ", without a timeout of their own"
-	default:
+	} else {
 		text += ", each of at most " + brief(p.AttemptTimeout)
 	}
 	if c := p.Ceiling; c != nil && c != ration.NoCeiling {

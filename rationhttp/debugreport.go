@@ -77,13 +77,13 @@ type debugMeasured struct {
 
 // debugTraffic is what ended within the last minute.
 type debugTraffic struct {
-	Calls            uint64               `json:"calls"`
-	Succeeded        uint64               `json:"succeeded"`
-	Attempts         uint64               `json:"attempts"`
-	Refused          uint64               `json:"refused"`
-	AttemptsPerCall  *float64             `json:"attempts_per_call"` // null without calls
-	CallsBySecond    [traceSeconds]uint64 `json:"calls_by_second"`   // the oldest first
-	AttemptsBySecond [traceSeconds]uint64 `json:"attempts_by_second"`
+	Calls            uint64   `json:"calls"`
+	Succeeded        uint64   `json:"succeeded"`
+	Attempts         uint64   `json:"attempts"`
+	Refused          uint64   `json:"refused"`
+	AttemptsPerCall  *float64 `json:"attempts_per_call"` // null without calls
+	CallsBySecond    []uint64 `json:"calls_by_second"`   // 60, the oldest first
+	AttemptsBySecond []uint64 `json:"attempts_by_second"`
 }
 
 type debugRefusal struct {
@@ -115,7 +115,9 @@ const (
 
 // report looks at everything, and closely at what the query asks for.
 func (d *DebugPage) report(now time.Time, q debugQuery) *debugReport {
-	r := &debugReport{Time: now, Process: process(), Page: 1, Pages: 1}
+	r := &debugReport{
+		Time: now, Process: process(), LastMinute: newDebugTraffic(), Page: 1, Pages: 1,
+	}
 	if !d.history.closed.Load() {
 		r.HistorySince = &d.history.begun
 	}
@@ -131,7 +133,7 @@ func (d *DebugPage) report(now time.Time, q debugQuery) *debugReport {
 			items = append(items, d.survey(now, k))
 		}
 		for _, it := range items {
-			r.LastMinute.add(&it.LastMinute)
+			r.LastMinute.add(it.minute(d.history.second(now)))
 			if it.State != ration.HealthOK.String() {
 				r.Degraded++
 			}
@@ -180,8 +182,8 @@ func (d *DebugPage) survey(now time.Time, e *ration.Executor) *debugItem {
 	}
 	if it.trace = d.history.seen(e); it.trace != nil {
 		it.ID = it.trace.id
-		it.LastMinute.sum(it.trace.minute(d.history.second(now)))
 	}
+	it.LastMinute.add(it.minute(d.history.second(now)))
 	return it
 }
 
@@ -192,6 +194,8 @@ func (d *DebugPage) inspect(now time.Time, it *debugItem) {
 		it.trace = d.history.trace(e) // for its id, by which links find it
 		it.ID = it.trace.id
 	}
+	it.LastMinute = newDebugTraffic()
+	it.LastMinute.add(it.minute(d.history.second(now)))
 	if b := e.Budget(); b != nil {
 		it.Budget = &debugBudget{
 			Name:        legible(b.Name(), nameLength),
@@ -250,26 +254,34 @@ func (it *debugItem) spent() float64 {
 	return it.Budget.Utilization
 }
 
-func (t *debugTraffic) sum(minute [traceSeconds]second) {
+// minute returns the last minute of it.
+func (it *debugItem) minute(at int64) (none [traceSeconds]second) {
+	if it.trace == nil {
+		return none
+	}
+	return it.trace.minute(at)
+}
+
+// newDebugTraffic returns one that counts by the second too. To do so for each of
+// thousands of items, most of which are on another page, would cost a kilobyte for
+// each.
+func newDebugTraffic() debugTraffic {
+	return debugTraffic{
+		CallsBySecond:    make([]uint64, traceSeconds),
+		AttemptsBySecond: make([]uint64, traceSeconds),
+	}
+}
+
+func (t *debugTraffic) add(minute [traceSeconds]second) {
 	for i, s := range minute {
 		t.Calls += uint64(s.calls)
 		t.Succeeded += uint64(s.succeeded)
 		t.Attempts += uint64(s.attempts)
 		t.Refused += uint64(s.refused)
-		t.CallsBySecond[i] = uint64(s.calls)
-		t.AttemptsBySecond[i] = uint64(s.attempts)
-	}
-	t.divide()
-}
-
-func (t *debugTraffic) add(other *debugTraffic) {
-	t.Calls += other.Calls
-	t.Succeeded += other.Succeeded
-	t.Attempts += other.Attempts
-	t.Refused += other.Refused
-	for i := range t.CallsBySecond {
-		t.CallsBySecond[i] += other.CallsBySecond[i]
-		t.AttemptsBySecond[i] += other.AttemptsBySecond[i]
+		if t.CallsBySecond != nil {
+			t.CallsBySecond[i] += uint64(s.calls)
+			t.AttemptsBySecond[i] += uint64(s.attempts)
+		}
 	}
 	t.divide()
 }

@@ -66,7 +66,7 @@ const (
 	loudPerCall = 1.1
 )
 
-func newDebugTraffic(t *debugTraffic) debugTrafficView {
+func newDebugTrafficView(t *debugTraffic) debugTrafficView {
 	v := debugTrafficView{
 		PerCall: "–",
 		Idle:    t.Calls == 0,

@@ -59,17 +59,19 @@ const (
 	refusedByLimit   = "limit"
 )
 
-// refusalOf returns why ev refuses a call, "" if it does not. A limit of this
-// process is not the library's, but it is what the page is asked about when calls
-// fail that no server has seen.
+// refusalOf returns why ev, which ends a call, refuses it, "" if it does not. A
+// limit of this process is not the library's, but it is what the page is asked
+// about when calls fail that no server has seen.
 func refusalOf(ev ration.Event) string {
-	switch {
-	case ev.Kind == ration.EventRejectedByBudget:
+	switch ev.Kind {
+	case ration.EventRejectedByBudget:
 		return refusedByBudget
-	case ev.Kind == ration.EventRejectedByBreaker:
+	case ration.EventRejectedByBreaker:
 		return refusedByBreaker
-	case ev.Kind != ration.EventSucceeded && ev.Verdict.SelfImposed:
-		return refusedByLimit
+	case ration.EventExhausted, ration.EventDeadlineExceeded:
+		if ev.Verdict.SelfImposed {
+			return refusedByLimit
+		}
 	}
 	return ""
 }

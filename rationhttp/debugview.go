@@ -6,6 +6,7 @@ import (
 	"html/template"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/ration-go/ration"
@@ -88,7 +89,6 @@ type debugRefusalRow struct {
 	Of, Link string
 	Times    string
 	When     debugWhen
-	at       time.Time
 }
 
 type debugNestedRow struct {
@@ -100,9 +100,15 @@ type debugNestedRow struct {
 
 type debugPolicyRow struct {
 	Label string
-	Of    string // how many of the rows have it
 	debugPolicy
-	Open bool
+	Lines []debugLine
+	Open  bool
+}
+
+// A debugLine is one of an explanation. An inner one begins with a label.
+type debugLine struct {
+	Text  string
+	Inner bool
 }
 
 const (
@@ -116,7 +122,7 @@ func newDebugView(r *debugReport, q debugQuery) *debugView {
 		Query:       q,
 		CSS:         template.CSS(debugCSS), //nolint:gosec // embedded, and holds nothing of a caller's
 		Clock:       r.Time.Format("15:04:05 MST"),
-		Minute:      newDebugTraffic(&r.LastMinute),
+		Minute:      newDebugTrafficView(&r.LastMinute),
 	}
 	v.Title = "ration on " + r.Process.Host
 	if r.Degraded > 0 {
@@ -128,9 +134,13 @@ func newDebugView(r *debugReport, q debugQuery) *debugView {
 		v.tell(&row)
 		v.policy(&row)
 	}
-	slices.SortStableFunc(v.Refusals, func(a, b debugRefusalRow) int { return b.at.Compare(a.at) })
+	slices.SortStableFunc(v.Refusals, func(a, b debugRefusalRow) int {
+		return b.debugRefusal.Last.Compare(a.debugRefusal.Last)
+	})
 	v.Refusals = v.Refusals[:min(len(v.Refusals), debugRefusalRows)]
-	slices.SortStableFunc(v.Nested, func(a, b debugNestedRow) int { return cmp.Compare(b.Count, a.Count) })
+	slices.SortStableFunc(v.Nested, func(a, b debugNestedRow) int {
+		return cmp.Compare(b.Count, a.Count)
+	})
 	v.Nested = v.Nested[:min(len(v.Nested), debugNestedRows)]
 	v.choices()
 	v.links()
@@ -149,7 +159,7 @@ func (v *debugView) row(it *debugItem) debugRow {
 		Breaker: newDebugBreaker(&it.Breaker, v.Time),
 		Ceiling: term(it.Ceiling),
 		Backoff: term(it.BackoffBase),
-		Minute:  newDebugTraffic(&it.LastMinute),
+		Minute:  newDebugTrafficView(&it.LastMinute),
 
 		CeilingIs: it.Ceiling.State, BackoffIs: it.BackoffBase.State,
 	}
@@ -165,7 +175,7 @@ func (v *debugView) tell(row *debugRow) {
 	for _, r := range row.debugItem.Refusals {
 		v.Refusals = append(v.Refusals, debugRefusalRow{
 			debugRefusal: r, Of: row.Title, Link: row.Link,
-			Times: grouped(r.Count), When: v.when(r.Last), at: r.Last,
+			Times: grouped(r.Count), When: v.when(r.Last),
 		})
 	}
 	for _, n := range row.debugItem.Nested {
@@ -181,11 +191,14 @@ func (v *debugView) policy(row *debugRow) {
 	same := func(p debugPolicyRow) bool {
 		return p.Label == row.Label && p.InWords == row.Policy.InWords
 	}
-	if !slices.ContainsFunc(v.Policies, same) {
-		v.Policies = append(v.Policies, debugPolicyRow{
-			Label: row.Label, debugPolicy: row.Policy, Open: v.Query.show != 0,
-		})
+	if slices.ContainsFunc(v.Policies, same) {
+		return
 	}
+	p := debugPolicyRow{Label: row.Label, debugPolicy: row.Policy, Open: v.Single()}
+	for line := range strings.Lines(row.Policy.Explain) {
+		p.Lines = append(p.Lines, debugLine{strings.TrimRight(line, "\n"), line[0] == ' '})
+	}
+	v.Policies = append(v.Policies, p)
 }
 
 func (v *debugView) choices() {
@@ -256,11 +269,15 @@ func (v *debugView) Per() string {
 	return strconv.Itoa(v.Query.per)
 }
 
-// Found says how many items there are.
+// All says how many items there are.
+func (v *debugView) All() string {
+	return counted(uint64(v.Executors), "executor") + ", " + counted(uint64(v.Keys), "key")
+}
+
+// Found says how many of them the list has.
 func (v *debugView) Found() string {
-	text := counted(uint64(v.Executors), "executor") + ", " + counted(uint64(v.Keys), "key")
-	if v.Matching != v.Executors+v.Keys {
-		return fmt.Sprintf("%s of %s", grouped(uint64(v.Matching)), text)
+	if v.Matching == v.Executors+v.Keys {
+		return v.All()
 	}
-	return text
+	return grouped(uint64(v.Matching)) + " of " + v.All()
 }
