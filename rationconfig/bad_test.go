@@ -56,9 +56,18 @@ func TestBadFiles(t *testing.T) {
 			`a.yaml:5: policies: the name ["` + strings.Repeat("x", 39) + `…"] is longer than 64 characters`}},
 		{"names that need quotes", "policies:\n  a.b: {attempts: 0}\n  a:\n    b: 1\n  'x[\"0\"]': {breaker: {window: 1s}}", []string{
 			`a.yaml:2: policies["a.b"].attempts: 0 is not a whole number from 1`,
-			"a.yaml:4: policies.a.b: is no key here; allowed are preset, attempts, deadline, attemptTimeout, ceiling, backoff, budget, breaker"}},
+			"a.yaml:4: policies.a.b: is no key here; allowed are preset, attempts, deadline, attemptTimeout, ceiling, backoff, budget, breaker",
+			`a.yaml:5: policies["x[\"0\"]"].breaker.window: has no effect without a failureRatio; add one or remove it`}},
 		{"a fault of a quoted name as a whole", "policies:\n  a: {}\n  'x[\"0\"].y':\n    breaker: {window: 1s}", []string{
 			`a.yaml:4: policies["x[\"0\"].y"].breaker.window: has no effect without a failureRatio; add one or remove it`}},
+		{"one key here and two together there", "policies:\n  p: {atempts: 3}\n  q: {budget: {enabled: false, fraction: 20%}}\n  'a.b': {attempts: 0}\n  'a.c': {breaker: {window: 1s}}", []string{
+			"a.yaml:2: policies.p.atempts: is no key here; did you mean attempts?",
+			"a.yaml:3: policies.q.budget.fraction: has no effect beside enabled: false; remove one of them",
+			`a.yaml:4: policies["a.b"].attempts: 0 is not a whole number from 1`,
+			`a.yaml:5: policies["a.c"].breaker.window: has no effect without a failureRatio; add one or remove it`}},
+		{"budgets that cannot be read", "budgets: {b: {fraction: 0}, c: 3}\npolicies: {p: {budget: {shared: c}}}", []string{
+			"a.yaml:1: budgets.b.fraction: 0 is not a share such as 0.1 or 10%, above 0 up to 1",
+			"a.yaml:1: budgets.c: 3 is not a mapping with the keys fraction, minimumPerSecond"}},
 		{"an unknown preset", "policies: {p: {preset: htpp}}", []string{
 			"a.yaml:1: policies.p.preset: htpp is not default, http or none"}},
 		{"an unknown budget", "budgets: {database: {}}\npolicies: {p: {budget: {shared: databse}}}", []string{

@@ -39,13 +39,19 @@ func (f file) over(earlier file) file {
 	return merged
 }
 
-// check reports what is wrong with what the files say together.
+// check reports what is wrong with what the files say together. What they say of a
+// policy is looked at when each of its keys can be read: one that cannot would be
+// reported a second time, in other words.
 func (f file) check(l strict.Layers) {
-	if len(f.Policies) == 0 {
+	if len(f.Policies) == 0 && l.Err() == nil {
 		l.Problem("policies", "names no policy; name at least one")
 	}
+	budgets := l.Sound("budgets")
 	for _, name := range slices.Sorted(maps.Keys(f.Policies)) {
-		f.Policies[name].check(l, strict.Named("policies", name), f.Budgets)
+		path := strict.Named("policies", name)
+		if l.Sound(path) && (budgets || !f.Policies[name].complete().Budget.shares()) {
+			f.Policies[name].check(l, path, f.Budgets)
+		}
 	}
 }
 
@@ -103,9 +109,7 @@ func parse(sources []source) (file, error) {
 		docs = append(docs, d)
 		merged = f.over(merged)
 	}
-	// What keys say together is looked at when each of them can be read: a key that
-	// could not would be reported a second time.
-	if docs.Err() == nil && problems == nil {
+	if problems == nil { // else layers are missing
 		merged.check(docs)
 	}
 	var faults *strict.Error

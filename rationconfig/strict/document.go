@@ -71,6 +71,7 @@ type Document struct {
 	lines    map[string]int  // by path
 	merged   map[string]bool // paths that an alias brought in
 	wrong    map[string]bool // paths with a problem
+	unsound  map[string]bool // those, and all above them
 	problems []Problem
 }
 
@@ -82,10 +83,11 @@ func Read(file string, r io.Reader) (*Document, error) {
 		return nil, err
 	}
 	d := &Document{
-		file:   file,
-		lines:  make(map[string]int),
-		merged: make(map[string]bool),
-		wrong:  make(map[string]bool),
+		file:    file,
+		lines:   make(map[string]int),
+		merged:  make(map[string]bool),
+		wrong:   make(map[string]bool),
+		unsound: make(map[string]bool),
 	}
 	if p := unreadable(text); p != nil {
 		return nil, d.unreadable(p)
@@ -160,6 +162,9 @@ func (d *Document) Problem(path, format string, args ...any) {
 
 func (d *Document) problem(line int, path, format string, args ...any) {
 	d.wrong[path] = true
+	for at := path; !d.unsound[at]; at = parent(at) {
+		d.unsound[at] = true
+	}
 	d.problems = append(d.problems, Problem{d.file, line, path, fmt.Sprintf(format, args...)})
 }
 

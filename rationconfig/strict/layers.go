@@ -47,6 +47,17 @@ func (l Layers) Written(path string) int {
 	return -1
 }
 
+// Sound reports whether nothing has been found wrong so far with what is at path and
+// below it.
+func (l Layers) Sound(path string) bool {
+	for _, d := range l {
+		if d.unsound[path] {
+			return false
+		}
+	}
+	return true
+}
+
 // Err returns an [*Error] with the problems of all documents so far, or nil.
 func (l Layers) Err() error {
 	var all []Problem
