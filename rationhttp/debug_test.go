@@ -358,7 +358,7 @@ func TestDebugPageOfManyKeys(t *testing.T) {
 		return strings.Join(keys, " ")
 	}
 	for query, want := range map[string]string{
-		"":                   "host-123 host-456 host-006",
+		"":                   "host-123 host-456 host-001",
 		"sort=name":          "itself host-000 host-001",
 		"sort=spent":         "host-456 itself host-000",
 		"sort=calls":         "host-006 host-013 host-020",
@@ -383,6 +383,9 @@ func TestDebugPageOfManyKeys(t *testing.T) {
 	if n := strings.Count(html, `scope="row"`); n != 50 || !strings.Contains(html, "Page 1 of 21") ||
 		!strings.Contains(html, `href="?page=2&amp;q=many&#43;keys"`) {
 		t.Errorf("%d rows on a page, want 50 and a link to the next", n)
+	}
+	if n := strings.Count(ask(page, "q=many+keys&per=100000").Body.String(), `scope="row"`); n != 500 {
+		t.Errorf("%d rows on the longest page, want 500", n)
 	}
 	if len(html) > 400_000 {
 		t.Errorf("a page of 50 has %d bytes", len(html))

@@ -128,9 +128,10 @@ func TestHistoryClose(t *testing.T) {
 	if recording.Load() != was {
 		t.Error("still recording")
 	}
+	last := page.history.last.Load()
 	_ = e.Run(t.Context(), succeed)
-	if n := traced(page.history); n != 0 {
-		t.Errorf("%d traces", n)
+	if n := traced(page.history); n != 0 || page.history.last.Load() != last {
+		t.Errorf("%d traces, %d made since", n, page.history.last.Load()-last)
 	}
 	r := page.report(time.Now(), debugQuery{search: "closed"})
 	if len(r.Items) != 1 || r.Items[0].LastMinute.Calls != 0 || r.HistorySince != nil {

@@ -74,6 +74,7 @@ func (w *words) budget(p *ration.Policy) {
 	case b == ration.NoBudget:
 		w.say("No budget bounds the retries.")
 	case b == nil && p.Attempts == 1:
+		w.say("Nothing is retried.")
 	case b == nil:
 		w.say("Retries are bounded to %g per success and %d a second.",
 			ration.DefaultBudgetFraction, ration.DefaultBudgetMinimumPerSecond)
@@ -105,6 +106,9 @@ func (w *words) breaker(s *ration.BreakerSettings) {
 	length := s.Break
 	if length == 0 {
 		length = 15 * time.Second
+		if s.MaxBreak > 0 {
+			length = min(length, s.MaxBreak)
+		}
 	}
 	w.say("A breaker opens for %s after %s.", brief(length), strings.Join(trips, " or "))
 }

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 )
 
 // A debugQuery is what the query string of a page asks for. What it does not say,
@@ -37,7 +36,7 @@ const (
 
 func parseDebugQuery(v url.Values) debugQuery {
 	q := debugQuery{
-		search: strings.ToLower(cut(v.Get("q"), debugMaxSearch)),
+		search: strings.ToLower(strings.ToValidUTF8(cut(v.Get("q"), debugMaxSearch), "")),
 		sort:   debugSorts[0],
 		page:   1,
 		json:   v.Get("format") == "json",
@@ -62,9 +61,6 @@ func parseDebugQuery(v url.Values) debugQuery {
 		q.refresh = n
 	}
 	q.show, _ = strconv.ParseUint(v.Get("show"), 10, 64)
-	if !utf8.ValidString(q.search) {
-		q.search = strings.ToValidUTF8(q.search, "")
-	}
 	return q
 }
 

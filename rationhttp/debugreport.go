@@ -301,30 +301,42 @@ func (t *debugTraffic) perCall() float64 {
 }
 
 // debugOrder returns how items are sorted; those that are alike stay in the order
-// of their names.
+// of their names. Trouble is told apart coarsely, so that rows stay where they are
+// while one looks at them.
 func debugOrder(by string) func(a, b *debugItem) int {
-	spent := func(a, b *debugItem) int { return cmp.Compare(b.spent(), a.spent()) }
-	refused := func(a, b *debugItem) int {
-		return cmp.Compare(b.LastMinute.Refused, a.LastMinute.Refused)
-	}
-	calls := func(a, b *debugItem) int { return cmp.Compare(b.LastMinute.Calls, a.LastMinute.Calls) }
 	switch by {
-	case "name":
-		return func(a, b *debugItem) int { return 0 }
 	case "spent":
-		return spent
+		return func(a, b *debugItem) int { return cmp.Compare(b.spent(), a.spent()) }
 	case "refused":
-		return refused
+		return func(a, b *debugItem) int {
+			return cmp.Compare(b.LastMinute.Refused, a.LastMinute.Refused)
+		}
 	case "calls":
-		return calls
+		return func(a, b *debugItem) int { return cmp.Compare(b.LastMinute.Calls, a.LastMinute.Calls) }
 	case "attempts":
 		return func(a, b *debugItem) int {
 			return cmp.Compare(b.LastMinute.perCall(), a.LastMinute.perCall())
 		}
+	case "name":
+		return func(a, b *debugItem) int { return 0 }
 	}
-	return func(a, b *debugItem) int {
-		return cmp.Or(cmp.Compare(a.State, b.State), spent(a, b), refused(a, b), calls(a, b))
+	return func(a, b *debugItem) int { return cmp.Compare(b.trouble(), a.trouble()) }
+}
+
+// trouble returns how much an item is in: it is degraded, it may soon be, its
+// calls are refused, it is called at all.
+func (it *debugItem) trouble() int {
+	switch {
+	case it.State != ration.HealthOK.String():
+		return 4
+	case it.spent() >= warmUtilization:
+		return 3
+	case it.LastMinute.Refused > 0:
+		return 2
+	case it.LastMinute.Calls > 0:
+		return 1
 	}
+	return 0
 }
 
 func measured(d time.Duration, s ration.EstimateState) debugMeasured {

@@ -9,6 +9,10 @@ import (
 	"github.com/ration-go/ration"
 )
 
+// warmUtilization is where a budget begins to be spent faster than it refills, and
+// where sheddable work is no longer retried.
+const warmUtilization = 0.5
+
 func newDebugBar(b *debugBudget) *debugBar {
 	if b == nil {
 		return nil
@@ -22,7 +26,7 @@ func newDebugBar(b *debugBudget) *debugBar {
 	switch {
 	case b.Utilization >= ration.DegradedUtilization:
 		bar.Level = "hot"
-	case b.Utilization >= 0.5:
+	case b.Utilization >= warmUtilization:
 		bar.Level = "warm"
 	}
 	if b.Reserve > 0 && b.Capacity > 0 {

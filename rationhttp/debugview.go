@@ -43,15 +43,16 @@ type debugChoice struct {
 
 type debugRow struct {
 	*debugItem
-	Label   string
-	Title   string // label and key on one line, for what cannot see the layout
-	Link    string
-	Bad     bool
-	Bar     *debugBar
-	Breaker debugBreakerView
-	Ceiling string
-	Backoff string
-	Minute  debugTrafficView
+	Label    string
+	KeyLabel string
+	Title    string // label and key on one line, for what cannot see the layout
+	Link     string
+	Bad      bool
+	Bar      *debugBar
+	Breaker  debugBreakerView
+	Ceiling  string
+	Backoff  string
+	Minute   debugTrafficView
 
 	CeilingIs, BackoffIs string // off, cold or warm
 }
@@ -165,7 +166,8 @@ func (v *debugView) row(it *debugItem) debugRow {
 	}
 	row.Title = row.Label
 	if it.Key != nil {
-		row.Title += " / " + *it.Key
+		row.KeyLabel = cmp.Or(*it.Key, "(empty)")
+		row.Title += " / " + row.KeyLabel
 	}
 	return row
 }
