@@ -126,6 +126,21 @@ func TestOutcomesAndVerdicts(t *testing.T) {
 	}
 }
 
+// A hook that panics ends a call before its first attempt.
+func TestAbandonedWithoutAnAttempt(t *testing.T) {
+	m := attach(t)
+	p := plain("hook")
+	p.BeforeAttempt = func(context.Context, int) error { panic("oops") }
+	func() {
+		defer func() { _ = recover() }()
+		_ = ration.MustNew(p).Run(context.Background(), func(context.Context) error { return nil })
+	}()
+	got := m.collect(t)
+	if calls, attempts := got.sum("nresilience.calls"), got.sum("nresilience.attempts"); calls != 1 || attempts != 0 {
+		t.Errorf("%d calls and %d attempts, want 1 and 0", calls, attempts)
+	}
+}
+
 func TestDurations(t *testing.T) {
 	m := attach(t)
 	p := plain("slow")

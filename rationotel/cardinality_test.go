@@ -106,6 +106,47 @@ func TestHostCalledOther(t *testing.T) {
 	}
 }
 
+// What has no key takes no place either, and keeps a series of its own.
+func TestCallsWithoutAKey(t *testing.T) {
+	m := attach(t, func(o *rationotel.Options) { o.MaxKeys = 2 })
+	e := ration.MustNew(plain("hosts"))
+	for _, k := range []*ration.Executor{e, e.For("a"), e.For("b"), e.For("c"), e} {
+		play(context.Background(), k, epoch, succeeded)
+	}
+	got := m.collect(t)
+	for key, want := range map[string]int{"a": 1, "b": 1, "other": 1} {
+		if n := got.sum("nresilience.calls", "nresilience.key", key); n != want {
+			t.Errorf("%d calls of %s, want %d", n, key, want)
+		}
+	}
+	if n := got.sum("nresilience.calls"); n != 5 {
+		t.Errorf("%d calls, want 5", n)
+	}
+}
+
+// The first call without a key may come when all places are taken.
+func TestTheFirstCallWithoutAKeyIsLate(t *testing.T) {
+	m := attach(t, func(o *rationotel.Options) { o.MaxKeys = 1 })
+	e := ration.MustNew(plain("hosts"))
+	for _, k := range []*ration.Executor{e.For("a"), e.For("b"), e} {
+		play(context.Background(), k, epoch, succeeded)
+	}
+	if n := m.collect(t).sum("nresilience.calls", "nresilience.key", "other"); n != 1 {
+		t.Errorf("%d calls of other, want 1", n)
+	}
+}
+
+func TestDefaultMaxKeys(t *testing.T) {
+	m := attach(t)
+	e := ration.MustNew(plain("hosts"))
+	for i := range rationotel.DefaultMaxKeys + 1 {
+		play(context.Background(), e.For(fmt.Sprint(i)), epoch, succeeded)
+	}
+	if keys := keysOf(m.collect(t), "nresilience.calls"); len(keys) != rationotel.DefaultMaxKeys+1 || !keys["other"] {
+		t.Errorf("%d keys, want %d and other", len(keys), rationotel.DefaultMaxKeys)
+	}
+}
+
 func TestNoKeys(t *testing.T) {
 	m := attach(t, func(o *rationotel.Options) { o.MaxKeys = -1 })
 	e := ration.MustNew(plain("hosts"))

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"go.opentelemetry.io/otel"
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 
@@ -61,20 +60,18 @@ func Do[T any](
 	l := label{policyLabel(e.Policy().Name), labelOf(e.Key())}
 	ctx, span := tracer.Start(ctx, "resilience "+l.policy,
 		trace.WithAttributes(l.attributes()...))
-	ended := false
-	defer func() {
-		if !ended { // by a panic or runtime.Goexit in fn, which passes through
-			end(span, ration.StopAbandoned)
-		}
-	}()
-	r := ration.Try(ctx, e, fn)
-	ended = true
-	end(span, r.Stop, attemptsAttr.Int(len(r.Attempts)))
+	// What stands until Try returns is what a panic in fn, or runtime.Goexit, leaves.
+	r := ration.Result[T]{Stop: ration.StopAbandoned}
+	defer func() { end(span, r.Stop, len(r.Attempts)) }()
+	r = ration.Try(ctx, e, fn)
 	return r.Value, r.Err
 }
 
-func end(span trace.Span, reason ration.StopReason, attrs ...attribute.KeyValue) {
-	span.SetAttributes(append(attrs, outcomeAttr.String(outcomes[reason]))...)
+func end(span trace.Span, reason ration.StopReason, attempts int) {
+	span.SetAttributes(outcomeAttr.String(outcomes[reason]))
+	if attempts > 0 {
+		span.SetAttributes(attemptsAttr.Int(attempts))
+	}
 	if reason != ration.StopSucceeded {
 		span.SetStatus(codes.Error, outcomes[reason])
 	}

@@ -121,11 +121,11 @@ func TestDo(t *testing.T) {
 		status codes.Code
 		attrs  string
 	}{
-		{"success", []error{nil}, codes.Unset, "nresilience.policy=pay nresilience.attempts=1 nresilience.outcome=succeeded"},
+		{"success", []error{nil}, codes.Unset, "nresilience.policy=pay nresilience.outcome=succeeded nresilience.attempts=1"},
 		{"retried", []error{ration.Transient(errDown), nil}, codes.Unset,
-			"nresilience.policy=pay nresilience.attempts=2 nresilience.outcome=succeeded"},
+			"nresilience.policy=pay nresilience.outcome=succeeded nresilience.attempts=2"},
 		{"failure", []error{errDown}, codes.Error,
-			"nresilience.policy=pay nresilience.attempts=1 nresilience.outcome=permanent"},
+			"nresilience.policy=pay nresilience.outcome=permanent nresilience.attempts=1"},
 	} {
 		provider, recorder := newTracer()
 		tracer := provider.Tracer("test")
