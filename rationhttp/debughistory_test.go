@@ -83,12 +83,12 @@ func heap() int {
 }
 
 // The trace of a key goes with the key: an executor that has met any number of
-// keys is traced at as many as it remembers.
+// keys is traced at as many as it remembers. Past that each costs a walk of all.
 func TestHistoryForgetsKeys(t *testing.T) {
 	page := DebugHandler()
 	defer page.Close()
 	e := ration.MustNew(ration.Policy{Name: "keys come and go"})
-	for i := range 4 * ration.MaxKeys {
+	for i := range ration.MaxKeys + 300 {
 		_ = e.For(fmt.Sprint(i)).Run(t.Context(), succeed)
 	}
 	collectUntil(t, func() bool { return traced(page.history) <= ration.MaxKeys })
