@@ -6,8 +6,8 @@ Usage:
 
 	ration simulate [--preset NAME] [--policy FILE#NAME]... [--seed N] [--seeds N]
 	                [--json] [SCENARIO]
-	ration drill [--rate N] [--for DURATION] [--attempts N] [--metrics ADDRESS]
-	             [--serve ADDRESS] [--json]
+	ration drill [--rate N] [--for DURATION] [--attempts N | --policy FILE#NAME]
+	             [--metrics ADDRESS] [--serve ADDRESS] [--json]
 	ration check FILE...
 	ration explain FILE [NAME]
 	ration help [TOPIC]
@@ -203,7 +203,7 @@ allowed there, and nothing is simulated:
 
 A service loads its policies from a file, and this program reads the same file.
 It checks it, says what a policy comes to at worst, and simulates it in place of
-those that a scenario has.
+those that a scenario has. "ration drill --policy" puts it on real connections.
 
 	$ cat policies.yaml
 	budgets:

@@ -10,6 +10,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/ration-go/ration"
 	"github.com/ration-go/ration/cmd/ration/internal/drill"
 )
 
@@ -64,6 +65,8 @@ func runDrill(ctx context.Context, args []string, std streams) error {
 type drillOptions struct {
 	rate     whole
 	attempts whole
+	policy   string         // FILE#NAME; "" = the drill's own
+	shipped  *ration.Policy // that policy
 	lasts    span
 	metrics  string // the address to serve them at; "" = none
 	serve    string // the address to serve the page at; "" = none
@@ -77,6 +80,7 @@ func drillFlags(args []string) (o drillOptions, err error) {
 	flags := flag.NewFlagSet("drill", flag.ContinueOnError)
 	flags.Var(&o.rate, "rate", "")
 	flags.Var(&o.attempts, "attempts", "")
+	flags.StringVar(&o.policy, "policy", "", "")
 	flags.Var(&o.lasts, "for", "")
 	flags.StringVar(&o.metrics, "metrics", "", "")
 	flags.StringVar(&o.serve, "serve", "", "")
@@ -88,12 +92,41 @@ func drillFlags(args []string) (o drillOptions, err error) {
 	if len(rest) > 0 {
 		return o, usage("takes no argument, and got %q", rest[0])
 	}
+	if o.policy != "" {
+		if err := o.ship(); err != nil {
+			return o, err
+		}
+	}
 	if load := o.rate.value * cube(o.attempts.value); load > maxDrillLoad {
 		return o, usage("--rate %d with --attempts %d is up to %s attempts a second at the "+
 			"database; at most %s are allowed", o.rate.value, o.attempts.value,
 			count(int(load)), count(maxDrillLoad))
 	}
 	return o, nil
+}
+
+// ship reads the policy that the flag names, for each hop.
+func (o *drillOptions) ship() error {
+	if o.attempts.set {
+		return usage("takes --attempts or --policy, which has attempts of its own")
+	}
+	policies, err := readRef(o.policy)
+	if err != nil {
+		return err
+	}
+	if len(policies) > 1 {
+		return usage("--policy %s has %d policies; name one as FILE#NAME", o.policy, len(policies))
+	}
+	p := resolved(policies[0])
+	switch {
+	case p.Attempts > maxDrillAttempts:
+		return usage("policy %q makes %d attempts, and a drill at most %d", p.Name, p.Attempts,
+			maxDrillAttempts)
+	case p.Attempts > 1 && p.Budget == nil:
+		return usage("policy %q has no budget, and a drill shows what budgets do", p.Name)
+	}
+	o.shipped, o.attempts.value = &policies[0], uint64(p.Attempts)
+	return nil
 }
 
 // cube returns how far attempts multiply over the three hops.
@@ -104,6 +137,7 @@ func (o *drillOptions) drill() drill.Drill {
 	return drill.Drill{
 		Rate:     int(o.rate.value),
 		Attempts: int(o.attempts.value),
+		Shipped:  o.shipped,
 		Each:     o.lasts.value / time.Duration(len(drill.Phases())),
 	}
 }

@@ -30,25 +30,25 @@ func (o *drillOptions) introduction() string {
 func (o *drillOptions) terms() (rows [][2]string) {
 	n := o.attempts.value
 	for _, t := range drill.Troubles() {
-		rows = append(rows, [2]string{t.Name, troubleText(t)})
+		rows = append(rows, [2]string{t.Name, o.troubleText(t)})
 	}
-	const tokens = 10 * ration.DefaultBudgetMinimumPerSecond
-	return append(rows,
+	rows = append(rows,
 		[2]string{"attempts", fmt.Sprintf("at most %d at each arrow, hence %d x %d x %d = %s at the "+
-			"database for one action", n, n, n, n, count(int(cube(n))))},
-		[2]string{"backoff", fmt.Sprintf("short, so that they fit into a phase: %s, x2, at most %s "+
-			"whatever a server asks for", short(drill.BackoffBase), short(drill.BackoffMax))},
-		[2]string{"off", "breakers and measured ceilings, so that what is seen is the budgets' doing"},
-		[2]string{"budgets", fmt.Sprintf("the default at each arrow, %s%% of successes + %d/s, in "+
-			"buckets that start each phase full, with %d tokens",
-			decimal(100*ration.DefaultBudgetFraction), ration.DefaultBudgetMinimumPerSecond, tokens)},
+			"database for one action", n, n, n, n, count(int(cube(n))))})
+	rows = append(rows, o.policyTerms()...)
+	d := o.drill()
+	a := d.Allowance()
+	return append(rows,
+		[2]string{"budgets", fmt.Sprintf("%s at each arrow, %s%% of successes + %s/s, in buckets "+
+			"that start each phase full, with %s tokens", o.whose(), decimal(100*a.Fraction),
+			decimal(a.MinimumPerSecond), decimal(a.Tokens()))},
 		[2]string{"loop broken", "with budgets, and a server whose own retries are spent or refused " +
 			"tells its caller not to retry"},
 		[2]string{"amplification", "attempts that reached the database for each user action, the " +
 			"burst left out"},
 		[2]string{"burst", fmt.Sprintf("retries beyond what successes and time have earned in the "+
-			"phase, at most %d at an arrow: only the tokens that a bucket starts with can have "+
-			"funded them", tokens)},
+			"phase, at most %s at an arrow: only the tokens that a bucket starts with can have "+
+			"funded them", decimal(a.Tokens()))},
 		[2]string{"worst second", "attempts at the database in one second, for each user action that " +
 			"begins in one, the burst included"},
 		[2]string{"as simulated", "the same of the simulator, which is told the chain, the policies " +
@@ -60,8 +60,38 @@ func (o *drillOptions) terms() (rows [][2]string) {
 	)
 }
 
-func troubleText(t drill.Trouble) string {
+// whose says whose budget it is.
+func (o *drillOptions) whose() string {
+	if o.shipped == nil {
+		return "the default"
+	}
+	return "one of its own"
+}
+
+// policyTerms say under which policy the arrows retry.
+func (o *drillOptions) policyTerms() [][2]string {
+	if o.shipped == nil {
+		return [][2]string{
+			{"backoff", fmt.Sprintf("short, so that they fit into a phase: %s, x2, at most %s "+
+				"whatever a server asks for", short(drill.BackoffBase), short(drill.BackoffMax))},
+			{"off", "breakers and measured ceilings, so that what is seen is the budgets' doing"},
+		}
+	}
+	p := resolved(*o.shipped)
+	return [][2]string{
+		{"policy", fmt.Sprintf("%s at each arrow; the deadline is %s, and in a drill at most %s",
+			o.policy, limitText(p.Deadline), short(drill.Deadline))},
+		{"timeout", fmt.Sprintf("%s for an attempt; measured ceiling %s", limitText(p.AttemptTimeout),
+			ceilingText(p))},
+		{"backoff", backoffText(p)},
+		{"breaker", breakerText(p)},
+	}
+}
+
+func (o *drillOptions) troubleText(t drill.Trouble) string {
 	switch {
+	case t.Late > 0 && o.shipped != nil:
+		return fmt.Sprintf("the database takes %s to answer", short(t.Late))
 	case t.Late > 0:
 		return fmt.Sprintf("the database takes %s to answer, and an attempt at it times out after %s "+
 			"(%s otherwise), at times before it arrives and is counted", short(t.Late),
@@ -209,13 +239,14 @@ func drillClause(first, r *drill.Result) string {
 
 // allowance sets the result beside what budgets of this size can fund.
 func (o *drillOptions) allowance() string {
-	const floor, fraction = ration.DefaultBudgetMinimumPerSecond, ration.DefaultBudgetFraction
-	one := fraction + floor/float64(o.rate.value)
+	d := o.drill()
+	a := d.Allowance()
+	one := a.Fraction + a.MinimumPerSecond/float64(o.rate.value)
 	if o.attempts.value == 1 {
 		return "No hop retries, so there is nothing for a budget to hold back."
 	}
-	return fmt.Sprintf("At %d actions a second, a budget of %s%% + %d/s adds at most %.2f attempts "+
+	return fmt.Sprintf("At %d actions a second, a budget of %s%% + %s/s adds at most %.2f attempts "+
 		"to an action, over time. Three of them add up, to %s. With the loop broken only the "+
 		"hop that meets the trouble retries, and the most is %s at any depth.",
-		o.rate.value, decimal(100*fraction), floor, one, times(1+3*one), times(1+one))
+		o.rate.value, decimal(100*a.Fraction), decimal(a.MinimumPerSecond), one, times(1+3*one), times(1+one))
 }

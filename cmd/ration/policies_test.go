@@ -4,6 +4,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 )
 
 // files writes files into a fresh directory, the working directory of the test.
@@ -133,6 +134,41 @@ func TestSimulatePolicy(t *testing.T) {
 	} {
 		out, err, code := console(t, "", "simulate", "--policy", args)
 		if out != "" || err != want || code != statusUnusable {
+			t.Errorf("%s: %d, %q, %q", args, code, out, err)
+		}
+	}
+}
+
+// TestDrillPolicy: what a drill runs under is what stands in the file.
+func TestDrillPolicy(t *testing.T) {
+	ofPolicies(t)
+	o, err := drillFlags(strings.Fields("--policy base.yaml#orders --rate 50"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := o.drill()
+	if d.Attempts != 4 || d.Shipped == nil || d.Shipped.AttemptTimeout != 500*time.Millisecond || d.Allowance().Fraction != 0.2 {
+		t.Errorf("%+v", d)
+	}
+	text := o.introduction() + o.allowance()
+	for _, want := range []string{"4 x 4 x 4 = 64", "base.yaml#orders at each arrow", "500ms for an attempt", "3 x p95",
+		"20% of successes + 3/s", "a budget of 20% + 3/s"} {
+		if !strings.Contains(strings.Join(strings.Fields(text), " "), want) {
+			t.Errorf("there is no %q in\n%s", want, text)
+		}
+	}
+	for args, want := range map[string]string{
+		"base.yaml#orders --attempts 3": "takes --attempts or --policy, which has attempts of its own",
+		"base.yaml":                     "--policy base.yaml has 2 policies; name one as FILE#NAME",
+		"base.yaml#x":                   "base.yaml has no policy \"x\"; allowed are orders, single",
+		"odd.yaml#many":                 "policy \"many\" makes 9 attempts, and a drill at most 8",
+		"odd.yaml#unbounded":            "policy \"unbounded\" has no budget, and a drill shows what budgets do",
+	} {
+		if err := os.WriteFile("odd.yaml", []byte("policies: {many: {attempts: 9}, unbounded: {budget: {enabled: false}}}"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		out, err, code := console(t, "", append([]string{"drill", "--policy"}, strings.Fields(args)...)...)
+		if out != "" || err != "ration drill: "+want+"\n" || code != statusUnusable {
 			t.Errorf("%s: %d, %q, %q", args, code, out, err)
 		}
 	}

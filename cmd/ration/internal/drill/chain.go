@@ -21,8 +21,8 @@ import (
 
 // A chain is three servers and the clients between them, for one phase.
 type chain struct {
-	phase    Phase
-	attempts int
+	drill *Drill
+	phase Phase
 
 	// counts is nil until the trouble begins. Until then nothing is counted.
 	counts atomic.Pointer[counts]
@@ -34,8 +34,8 @@ type chain struct {
 
 // newChain starts the servers from the bottom up, and ends what it has started if
 // one does not start.
-func newChain(p Phase, attempts int) (*chain, error) {
-	c := &chain{phase: p, attempts: attempts}
+func (d *Drill) newChain(p Phase) (*chain, error) {
+	c := &chain{drill: d, phase: p}
 	if err := c.start(); err != nil {
 		c.close()
 		return nil, fmt.Errorf("cannot start the chain: %w", err)
@@ -81,18 +81,9 @@ func (c *chain) onClose(shut func()) { c.closers = append(c.closers, shut) }
 // act is one user action.
 func (c *chain) act(ctx context.Context) error { return get(ctx, c.users, c.url) }
 
-// What the policies of all hops wait. With timeouts at the bottom, 64 attempts are
-// over in 3 s, far from the deadline. The longest backoff also bounds the hints of
-// servers that have refused a retry.
-const (
-	Deadline    = 30 * time.Second
-	BackoffBase = time.Millisecond
-	BackoffMax  = 5 * time.Millisecond
-)
-
 // policy is that of one hop, with what it does counted.
 func (c *chain) policy(h hopIndex) ration.Policy {
-	p := c.phase.policy(h, c.attempts)
+	p := c.drill.policy(c.phase, h)
 	p.OnEvent = func(ev ration.Event) { c.counts.Load().hear(h, ev) }
 	return p
 }

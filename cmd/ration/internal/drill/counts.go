@@ -73,11 +73,9 @@ type hop struct{ retries, succeeded, nested, refused atomic.Int64 }
 // At most a full bucket's worth counts, so that a bucket which funds more than it
 // may is not excused. A full bucket lets deposits go, so that it is at times a few
 // more; then amplification is overstated, and not the budget flattered.
-func (h *hop) burst(elapsed time.Duration) int {
-	const capacity = 10 * ration.DefaultBudgetMinimumPerSecond
-	earned := ration.DefaultBudgetMinimumPerSecond*elapsed.Seconds() +
-		ration.DefaultBudgetFraction*float64(h.succeeded.Load())
-	return int(math.Floor(min(max(float64(h.retries.Load())-earned, 0), capacity)))
+func (h *hop) burst(elapsed time.Duration, a Allowance) int {
+	earned := a.MinimumPerSecond*elapsed.Seconds() + a.Fraction*float64(h.succeeded.Load())
+	return int(math.Floor(min(max(float64(h.retries.Load())-earned, 0), a.Tokens())))
 }
 
 // A tally counts in all and second by second.

@@ -13,6 +13,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/ration-go/ration"
 )
 
 // A Drill is how hard the chain is driven. It is not changed while it runs.
@@ -20,6 +22,10 @@ type Drill struct {
 	Rate     int           // user actions a second, evenly spaced
 	Each     time.Duration // the load of one phase
 	Attempts int           // of each hop, at most; 1 = no retries
+
+	// Shipped, unless nil, is the policy of each hop in place of the drill's own,
+	// but for a deadline above [Deadline]. Its Attempts are those above.
+	Shipped *ration.Policy
 
 	// Acted, unless nil, is called after each user action, concurrently.
 	Acted func()
@@ -74,7 +80,7 @@ func (b Budgets) Label() string {
 // every action has ended and every server is gone. If the context ends first, so
 // does the phase, and there is no result.
 func (d *Drill) Run(ctx context.Context, p Phase) (*Result, error) {
-	c, err := newChain(p, d.Attempts)
+	c, err := d.newChain(p)
 	if err != nil {
 		return nil, err
 	}

@@ -212,7 +212,7 @@ func TestBurst(t *testing.T) {
 		var h hop
 		h.retries.Store(tt.retries)
 		h.succeeded.Store(tt.succeeded)
-		if got := h.burst(tt.elapsed); got != tt.want {
+		if got := h.burst(tt.elapsed, (&Drill{}).Allowance()); got != tt.want {
 			t.Errorf("%s: %d, want %d", tt.name, got, tt.want)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/ration-go/ration"
 	"github.com/ration-go/ration/rationsim"
 )
 
@@ -37,7 +36,7 @@ func (d *Drill) Model(ctx context.Context, p Phase, seed uint64) (Model, error) 
 			var h hop
 			h.retries.Store(int64(e.Attempts - e.Calls))
 			h.succeeded.Store(int64(e.Succeeded))
-			bottom -= h.burst(elapsed)
+			bottom -= h.burst(elapsed, d.Allowance())
 		}
 	}
 	m.Amplification = float64(bottom) / float64(users.Calls)
@@ -63,7 +62,7 @@ func (d *Drill) topology(p Phase) rationsim.Topology {
 			Name:       hopNames[hopClient],
 			To:         tierNames[tierFrontend],
 			Load:       rationsim.Load{Trace: arrivals},
-			Policy:     p.policy(hopClient, d.Attempts),
+			Policy:     d.policy(p, hopClient),
 			ObeyGiveUp: obey,
 		}},
 		Services: []rationsim.Service{{
@@ -72,7 +71,7 @@ func (d *Drill) topology(p Phase) rationsim.Topology {
 			CancelsWork: true,
 			Calls: []rationsim.Edge{{
 				To:         tierNames[tierBackend],
-				Policy:     p.policy(hopFrontend, d.Attempts),
+				Policy:     d.policy(p, hopFrontend),
 				ObeyGiveUp: obey,
 			}},
 		}, {
@@ -81,7 +80,7 @@ func (d *Drill) topology(p Phase) rationsim.Topology {
 			CancelsWork: true,
 			Calls: []rationsim.Edge{{
 				To:         tierNames[tierDatabase],
-				Policy:     p.policy(hopBackend, d.Attempts),
+				Policy:     d.policy(p, hopBackend),
 				ObeyGiveUp: obey,
 			}},
 		}, {
@@ -91,30 +90,4 @@ func (d *Drill) topology(p Phase) rationsim.Topology {
 			CancelsWork: true,
 		}},
 	}
-}
-
-// policy is that of one hop. The zero Budget is the library's default. Breaker and
-// measured ceiling are off, so that what is seen is the budget's doing; the backoff
-// is short, so that 64 attempts fit into a phase.
-func (p Phase) policy(h hopIndex, attempts int) ration.Policy {
-	policy := ration.Policy{
-		Name:           hopNames[h],
-		Attempts:       attempts,
-		Deadline:       Deadline,
-		AttemptTimeout: ration.NoLimit,
-		Backoff: ration.Backoff{
-			Transient: BackoffBase,
-			Throttled: BackoffBase,
-			Max:       BackoffMax,
-		},
-		Ceiling: ration.NoCeiling,
-		Breaker: ration.NoBreaker,
-	}
-	if h == hopBackend {
-		policy.AttemptTimeout = p.Trouble.Timeout
-	}
-	if p.Budgets == Off {
-		policy.Budget = ration.NoBudget
-	}
-	return policy
 }

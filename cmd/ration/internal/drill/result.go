@@ -87,7 +87,7 @@ func (d *Drill) result(p Phase, n *counts, actions []action, elapsed time.Durati
 	}
 	if p.Budgets != Off {
 		for i := range n.hops {
-			r.BurstRetries += n.hops[i].burst(elapsed)
+			r.BurstRetries += n.hops[i].burst(elapsed, d.Allowance())
 		}
 	}
 	bottom := &n.tiers[tierDatabase]
