@@ -69,7 +69,7 @@ func TestPathsMakeNoSeries(t *testing.T) {
 func TestKeysAreBounded(t *testing.T) {
 	m := attach(t, func(o *rationotel.Options) { o.MaxKeys = 10 })
 	e := ration.MustNew(plain("hosts"))
-	const hosts = 3000 // more than the executor remembers
+	const hosts = 1500 // more than the executor remembers
 	for i := range hosts {
 		play(context.Background(), e.For(fmt.Sprintf("host-%d", i)), time.Now(), succeeded)
 	}
