@@ -127,17 +127,21 @@ func newTopologyBands(name string, reports []*TopologyReport) *TopologyBands {
 }
 
 func edgeBands(reports []*TopologyReport, of func(*TopologyReport) *EdgeReport) EdgeBands {
-	number := func(value func(*EdgeReport) (float64, bool)) Band {
-		return BandOf(reports, func(r *TopologyReport) (float64, bool) { return value(of(r)) })
+	share := func(value func(*EdgeReport) float64) Band {
+		return BandOf(reports, func(r *TopologyReport) (float64, bool) {
+			d := of(r)
+			return value(d), d.Calls > 0
+		})
 	}
 	first := of(reports[0])
 	return EdgeBands{
 		From:           first.From,
 		To:             first.To,
-		Availability:   number(func(d *EdgeReport) (float64, bool) { return d.Availability, d.Calls > 0 }),
-		LoadMultiplier: number(func(d *EdgeReport) (float64, bool) { return d.LoadMultiplier, d.Calls > 0 }),
-		Amplification:  number(func(d *EdgeReport) (float64, bool) { return d.Amplification, d.Calls > 0 }),
-		P99: number(func(d *EdgeReport) (float64, bool) {
+		Availability:   share(func(d *EdgeReport) float64 { return d.Availability }),
+		LoadMultiplier: share(func(d *EdgeReport) float64 { return d.LoadMultiplier }),
+		Amplification:  share(func(d *EdgeReport) float64 { return d.Amplification }),
+		P99: BandOf(reports, func(r *TopologyReport) (float64, bool) {
+			d := of(r)
 			if d.Latency == nil {
 				return 0, false
 			}

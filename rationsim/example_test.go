@@ -1,6 +1,7 @@
 package rationsim_test
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -55,4 +56,57 @@ func ExampleRunSeeds() {
 	}
 	fmt.Println(rationsim.Separates(without.Amplification, with.Amplification))
 	// Output: true
+}
+
+// What happens to a queue when its trigger is over? Without a budget the retries
+// keep it full.
+func ExampleCompareSeeds() {
+	_, variants, _ := rationsim.TopologyPreset("metastable")
+	bands, err := rationsim.CompareSeeds(context.Background(), variants, 1, 2)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, b := range bands {
+		fmt.Printf("%-9s recovered in %d of %d runs\n",
+			b.Name, b.Entries[0].Recovered, len(b.Reports))
+	}
+	// Output:
+	// no budget recovered in 0 of 2 runs
+	// budget    recovered in 2 of 2 runs
+}
+
+// A topology is written down as services and who calls whom.
+func ExampleRunTopology() {
+	topology := rationsim.Topology{
+		Duration: time.Minute,
+		Entries: []rationsim.Entry{{
+			Name: "users", To: "checkout", Load: rationsim.Load{Rate: 100},
+		}},
+		Services: []rationsim.Service{
+			{
+				Name: "checkout", Replicas: 5,
+				Latency: rationsim.Latency{P50: 2 * time.Millisecond, P99: 10 * time.Millisecond},
+				Calls:   []rationsim.Edge{{To: "payments"}},
+			},
+			{
+				Name:        "payments",
+				Latency:     rationsim.Latency{P50: 20 * time.Millisecond, P99: 90 * time.Millisecond},
+				FailureRate: 0.05,
+			},
+		},
+	}
+	report, err := rationsim.RunTopology(context.Background(), topology, 1)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("users: %.2f%% succeed\n", 100*report.Entries[0].Availability)
+	for _, edge := range report.Edges {
+		fmt.Printf("%s to %s: %.2f attempts per call, nested: %v\n",
+			edge.From, edge.To, edge.LoadMultiplier, edge.Nested)
+	}
+	// Output:
+	// users: 100.00% succeed
+	// checkout to payments: 1.05 attempts per call, nested: true
 }

@@ -126,6 +126,22 @@ func (l Load) check(c *checker, field string) {
 	if l.Rate != 0 {
 		c.rate(field+".Rate", l.Rate)
 	}
+	c.count(field+".Users", l.Users, 0, maxServers)
+	if l.Users > 0 {
+		c.span(field+".Think", l.Think)
+	}
+	l.checkTimes(c, field)
+	l.checkBurst(c, field+".Burst")
+	c.share(field+".Sheddable", l.Sheddable)
+	c.share(field+".CriticalPlus", l.CriticalPlus)
+	if l.Sheddable+l.CriticalPlus > 1 {
+		c.add("%s.Sheddable %v and CriticalPlus %v are more than 1 together",
+			field, l.Sheddable, l.CriticalPlus)
+	}
+}
+
+// checkTimes adds the problems of what is a list.
+func (l Load) checkTimes(c *checker, field string) {
 	for i, p := range l.Shape {
 		if !(p.Rate >= 0 && p.Rate < math.Inf(1)) {
 			c.add("%s.Shape[%d].Rate %v is not a finite number of 0 or more", field, i, p.Rate)
@@ -134,22 +150,11 @@ func (l Load) check(c *checker, field string) {
 			c.add("%s.Shape[%d].At %v is out of order", field, i, p.At)
 		}
 	}
-	c.count(field+".Users", l.Users, 0, maxServers)
-	if l.Users > 0 {
-		c.span(field+".Think", l.Think)
-	}
 	for i, at := range l.Trace {
 		if at < 0 || i > 0 && at < l.Trace[i-1] {
 			c.add("%s.Trace[%d] %v is out of order", field, i, at)
 			break // the rest may well be, too
 		}
-	}
-	l.checkBurst(c, field+".Burst")
-	c.share(field+".Sheddable", l.Sheddable)
-	c.share(field+".CriticalPlus", l.CriticalPlus)
-	if l.Sheddable+l.CriticalPlus > 1 {
-		c.add("%s.Sheddable %v and CriticalPlus %v are more than 1 together",
-			field, l.Sheddable, l.CriticalPlus)
 	}
 }
 

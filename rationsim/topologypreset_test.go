@@ -56,7 +56,7 @@ func TestTopologyPresetsAreValid(t *testing.T) {
 // every ten seconds of the rest of the run, goodput is below half of what is
 // offered. The one with a budget recovers.
 func TestMetastable(t *testing.T) {
-	bands := compare(t, "metastable", 4, "no budget", "budget")
+	bands := compare(t, "metastable", 3, "no budget", "budget")
 	_, variants, _ := TopologyPreset("metastable")
 	over, _ := variants[0].Topology.Services[1].troubledUntil()
 	from := int(over/time.Second) + 1
@@ -147,7 +147,7 @@ func TestPresetsShowWhatTheySay(t *testing.T) {
 		}
 	})
 	t.Run("bad-replica", func(t *testing.T) {
-		b := compare(t, "bad-replica", 3, "no budget", "budget", "no retries")
+		b := compare(t, "bad-replica", 2, "no budget", "budget", "no retries")
 		with, none := b[1].Entries[0].Availability, b[2].Entries[0].Availability
 		if with.Min < 0.999 || none.Max > 0.96 {
 			t.Errorf("availability is %v with a budget and %v without retries", with, none)
