@@ -120,7 +120,7 @@ func (a *arrivals) enter(burst bool) {
 		mean *= (1 - b.Share) / b.Share
 		a.factor = max(0, (1-float64(b.Share*b.Factor))/(1-b.Share))
 	}
-	a.turn = a.at - log(1-a.bursts.at(a.turns, 0))*mean
+	a.turn = a.at - float64(log(1-a.bursts.at(a.turns, 0))*mean)
 }
 
 // expected returns how many calls arrive on average between two times, and
