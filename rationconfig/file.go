@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/ration-go/ration/rationconfig/strict"
@@ -62,14 +63,22 @@ type source struct {
 	err  error
 }
 
-// read reads the files at the given paths. It does not look into them.
-func read(paths []string) []source {
+// read reads the files at the given paths, which start from a directory. It does not
+// look into them.
+func read(dir string, paths []string) []source {
 	sources := make([]source, len(paths))
 	for i, path := range paths {
-		text, err := readFile(path)
+		text, err := readFile(from(dir, path))
 		sources[i] = source{path, text, err}
 	}
 	return sources
+}
+
+func from(dir, path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(dir, path)
 }
 
 var errNotRegular = errors.New("not a regular file")

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"slices"
 	"time"
 
@@ -63,7 +64,7 @@ func Policies(paths ...string) (map[string]ration.Policy, error) {
 	if len(paths) == 0 {
 		return nil, errNoFile
 	}
-	f, err := parse(read(paths))
+	f, err := parse(read("", paths))
 	if err != nil {
 		return nil, err
 	}
@@ -86,6 +87,9 @@ func (l Loader) Load(paths ...string) (*Set, error) {
 		paths:     slices.Clone(paths),
 		executors: make(map[string]*ration.Executor),
 	}
+	// A program that leaves its directory still means the files that were there. If
+	// the directory is gone, so are they, and reading says so.
+	s.dir, _ = os.Getwd()
 	if err := s.begin(); err != nil {
 		return nil, err
 	}
@@ -99,7 +103,7 @@ func (s *Set) begin() error {
 	if len(s.paths) == 0 {
 		return errNoFile
 	}
-	p := s.loader.plan(read(s.paths))
+	p := s.loader.plan(read(s.dir, s.paths))
 	if p.err != nil {
 		return p.err
 	}

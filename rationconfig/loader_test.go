@@ -2,6 +2,7 @@ package rationconfig
 
 import (
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -83,5 +84,50 @@ func TestUserMayCall(t *testing.T) {
 	must(t, s.Reload())
 	if within == 0 || executor(t, s, "p").Policy().Attempts != 5 {
 		t.Errorf("%d calls, %+v", within, s.Status())
+	}
+}
+
+// TestLog: a reload is one line, and a failure that stays is one line as well.
+func TestLog(t *testing.T) {
+	var text strings.Builder
+	l := Loader{Logger: slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{
+		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey || a.Key == "files" {
+				return slog.Attr{}
+			}
+			return a
+		},
+	}))}
+	names := write(t, policy(2))
+	s, err := l.Load(names...)
+	must(t, err)
+	many := "policies:\n" + strings.Repeat("  - 0\n", 2) + "x: 1\ny: 2"
+	for _, step := range []struct{ text, want string }{
+		{policy(2), ""},
+		{policy(3), `level=INFO msg="rationconfig: policies reloaded" changed=[p] added=[] missing=[]`},
+		{policy(0), `level=ERROR msg="rationconfig: policies not reloaded; those in force stay so" ` +
+			`problems="[a.yaml:1: policies.p.attempts: 0 is not a whole number from 1]"`},
+		{policy(0) + " # still", ""},
+		{many, `level=ERROR msg="rationconfig: policies not reloaded; those in force stay so" ` +
+			`problems="[a.yaml:2: policies: a list is not a mapping from names to what they stand for ` +
+			`a.yaml:4: x: is no key here; allowed are budgets, policies a.yaml:5: y: is no key here; allowed are budgets, policies]"`},
+		{policy(0), `level=ERROR msg="rationconfig: policies not reloaded; those in force stay so" ` +
+			`problems="[a.yaml:1: policies.p.attempts: 0 is not a whole number from 1]"`},
+		{"policies: {q: {}}", `level=WARN msg="rationconfig: policies reloaded" changed=[] added=[q] missing=[p]`},
+		{policy(0), `level=ERROR msg="rationconfig: policies not reloaded; those in force stay so" ` +
+			`problems="[a.yaml:1: policies.p.attempts: 0 is not a whole number from 1]"`},
+	} {
+		text.Reset()
+		rewrite(t, names[0], step.text)
+		_ = s.Reload()
+		if got := strings.TrimSuffix(text.String(), "\n"); got != step.want {
+			t.Errorf("%s: got\n%s\nwant\n%s", step.text, got, step.want)
+		}
+	}
+	text.Reset()
+	rewrite(t, names[0], "policies:\n"+strings.Repeat("  p: {attempts: 0}\n", 100))
+	_ = s.Reload()
+	if got := text.String(); strings.Count(got, "a.yaml:") != 20 || !strings.Contains(got, " and more]") {
+		t.Errorf("got %s", got)
 	}
 }

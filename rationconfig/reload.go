@@ -32,7 +32,7 @@ func (s *Set) Reload() error { return s.reload(context.Background()) }
 // reloads that overlap the one that began last wins, since it has read last.
 func (s *Set) reload(ctx context.Context) error {
 	turn := s.turns.Add(1)
-	sources := read(s.paths)
+	sources := read(s.dir, s.paths)
 	if s.knows(digestOf(sources)) {
 		return s.Status().Err
 	}

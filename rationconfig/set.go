@@ -31,8 +31,9 @@ var ErrUnknownPolicy = errors.New("unknown policy")
 type Set struct {
 	loader Loader
 	paths  []string
+	dir    string        // from which they start
 	turns  atomic.Uint64 // of reloads, as they begin
-	stop   func()        // nil unless watching
+	watch  *watcher      // nil unless it watches
 
 	mu        sync.Mutex // guards the fields below; no user code runs under it
 	turn      uint64     // of the reload that was settled last
@@ -95,8 +96,9 @@ func (s *Set) Status() Status {
 // more than once, and from [Loader.OnReload]. It returns nil, always; the error makes
 // it an [io.Closer].
 func (s *Set) Close() error {
-	if s.stop != nil {
-		s.stop()
+	if s.watch != nil {
+		s.watch.stop()
+		s.Status() // waits for a reload that is being applied
 	}
 	return nil
 }

@@ -3,7 +3,7 @@ package rationconfig
 import (
 	"context"
 	"log/slog"
-	"sync"
+	"slices"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -24,23 +24,24 @@ const (
 
 // Watch is the function [Watch] with the settings of l.
 func (l Loader) Watch(paths ...string) (*Set, error) {
-	ctx, cancel := context.WithCancel(context.Background())
 	w := newWatcher(&l)
 	w.look(paths) // before the first read, so that no change falls in between
 	s, err := l.Load(paths...)
 	if err != nil {
-		cancel()
 		w.close()
 		return nil, err
 	}
+	paths = slices.Clone(paths)
+	for i := range paths {
+		paths[i] = from(s.dir, paths[i])
+	}
+	ctx, stop := context.WithCancel(context.Background())
 	w.reload = func() {
 		w.look(paths)
 		_ = s.reload(ctx) // has been told
 	}
-	s.stop = sync.OnceFunc(func() {
-		cancel()
-		s.Status() // waits for a reload that is being applied
-	})
+	w.stop = stop
+	s.watch = w
 	go w.run(ctx)
 	return s, nil
 }
@@ -53,12 +54,14 @@ type watcher struct {
 	logger  *slog.Logger
 	poll    time.Duration
 	reload  func()
+	stop    func()
+	done    chan struct{}   // closed when all has ended
 	dirs    []string        // that are watched
 	matters map[string]bool // what a change of counts
 }
 
 func newWatcher(l *Loader) *watcher {
-	w := &watcher{logger: l.logger(), poll: l.Poll}
+	w := &watcher{logger: l.logger(), poll: l.Poll, done: make(chan struct{})}
 	if w.poll <= 0 {
 		w.poll = defaultPoll
 	}
@@ -76,6 +79,7 @@ func newWatcher(l *Loader) *watcher {
 
 // run reloads after changes until the context ends.
 func (w *watcher) run(ctx context.Context) {
+	defer close(w.done)
 	defer w.close()
 	var s settling
 	timer := time.NewTimer(w.poll)

@@ -176,6 +176,19 @@ func TestWatchLayers(t *testing.T) {
 	w.until(5)
 }
 
+// TestWatchElsewhere: a program may leave the directory that it named its files in.
+func TestWatchElsewhere(t *testing.T) {
+	names := write(t, policy(2))
+	path, err := filepath.Abs(names[0])
+	must(t, err)
+	w := watch(t, names...)
+	t.Chdir(t.TempDir())
+	rewrite(t, path, policy(4))
+	w.until(4)
+	rewrite(t, path, policy(5))
+	w.until(5)
+}
+
 // TestWatchRapid: of a thousand writes in a row the last one is in force, and they have
 // not been a thousand reloads.
 func TestWatchRapid(t *testing.T) {
@@ -214,6 +227,20 @@ func TestClose(t *testing.T) {
 	w.until(5)
 }
 
+// TestCloseEnds: nothing is left of a set that is closed, though its files change.
+func TestCloseEnds(t *testing.T) {
+	names := write(t, policy(2))
+	for i := range 20 {
+		s, err := quietLoader().Watch(names...)
+		must(t, err)
+		rewrite(t, names[0], policy(3+i))
+		must(t, s.Close())
+		<-s.watch.done
+		for range s.watch.events { // until the library's own goroutine has ended
+		}
+	}
+}
+
 // TestCloseWithin: a set may be closed from the function that hears of reloads.
 func TestCloseWithin(t *testing.T) {
 	names := write(t, policy(2))
@@ -242,6 +269,7 @@ func pretend(t *testing.T) (tell func(name string), reloads *atomic.Int64) {
 		events:  events,
 		poll:    defaultPoll,
 		logger:  slog.New(slog.DiscardHandler),
+		done:    make(chan struct{}),
 		reload:  func() { reloads.Add(1) },
 		matters: map[string]bool{"a": true},
 	}
