@@ -500,3 +500,24 @@ func testDebugPageNames(t *testing.T) {
 	}
 	runtime.KeepAlive(e)
 }
+
+func FuzzDebugPage(f *testing.F) {
+	page := rationhttp.DebugHandler()
+	defer page.Close()
+	e := ration.MustNew(ration.Policy{Name: "fuzzed <script>"})
+	for _, query := range []string{"q=%3Cscript%3E&per=1", "show=1&refresh=2", "format=json&page=2", "%"} {
+		f.Add(query)
+	}
+	f.Fuzz(func(t *testing.T, query string) {
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r.URL.RawQuery = query
+		w := httptest.NewRecorder()
+		page.ServeHTTP(w, r)
+		body := w.Body.String()
+		if w.Code != http.StatusOK && w.Code != http.StatusNotFound || !utf8.ValidString(body) ||
+			strings.Contains(body, "<script") {
+			t.Errorf("%d: %s", w.Code, body)
+		}
+	})
+	runtime.KeepAlive(e)
+}

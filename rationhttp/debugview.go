@@ -89,6 +89,7 @@ type debugRefusalRow struct {
 	debugRefusal
 	Of, Link string
 	Times    string
+	Since    string // the first of several
 	When     debugWhen
 }
 
@@ -175,10 +176,14 @@ func (v *debugView) row(it *debugItem) debugRow {
 // tell lists what was refused to the row, and who retries around it.
 func (v *debugView) tell(row *debugRow) {
 	for _, r := range row.debugItem.Refusals {
-		v.Refusals = append(v.Refusals, debugRefusalRow{
+		line := debugRefusalRow{
 			debugRefusal: r, Of: row.Title, Link: row.Link,
 			Times: grouped(r.Count), When: v.when(r.Last),
-		})
+		}
+		if r.Count > 1 {
+			line.Since = v.when(r.First).Exact
+		}
+		v.Refusals = append(v.Refusals, line)
 	}
 	for _, n := range row.debugItem.Nested {
 		v.Nested = append(v.Nested, debugNestedRow{
@@ -246,7 +251,7 @@ func (v *debugView) links() {
 func (v *debugView) when(t time.Time) debugWhen {
 	return debugWhen{
 		Ago:     brief(v.Time.Sub(t).Truncate(time.Second)) + " ago",
-		Exact:   t.Format("15:04:05.000 MST"),
+		Exact:   t.Format(time.TimeOnly),
 		Machine: t.Format(time.RFC3339Nano),
 	}
 }

@@ -58,6 +58,11 @@
 // request, or when an HTTP/2 server says so. That is below this package,
 // happens once for each dead connection, and is neither counted nor charged.
 //
+// # What goes on
+//
+// [DebugHandler] is a page of all executors in the process, those of this package
+// and others: budgets, breakers, refusals, and who retries around whom.
+//
 // # Scope
 //
 // Budget, breaker and estimates are kept per host and port, for at most
