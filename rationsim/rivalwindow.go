@@ -100,7 +100,7 @@ func (o *octo) Retry(now time.Duration, _ *Held, _ AttemptEnd) bool {
 	return total <= o.rate*octoWindow.Seconds() || retries/total <= o.ratio
 }
 
-// What Finagle, tower and linkerd share.
+// What Finagle and tower share, and linkerd with tower.
 const (
 	creditTTL     = 10 * time.Second
 	creditSlots   = 10
@@ -138,28 +138,39 @@ func (f *finagle) Retry(now time.Duration, h *Held, _ AttemptEnd) bool {
 	return true
 }
 
-// A towerBudget is Finagle's with a window of its own making: a slot ends when
-// somebody looks after its second is over, and the slot that comes next counts
-// until it is overwritten. Credits and debits live for 10 to 11 s and, with
-// little traffic, longer.
+// A towerBudget is Finagle's with a window of its own making. A slot ends when
+// somebody looks after its time is over, which is late by a little, and for being
+// late the slot that comes next is cleared and skipped too. So with steady
+// traffic every other slot is lost: credits and debits live for half of what the
+// documentation says, and the reserve lasts half as long.
 type towerBudget struct {
-	slots   [creditSlots]int
-	index   int
-	present int
-	began   time.Duration // the present slot
+	reserve, price int // in deposits
+	slot           time.Duration
+	slots          [creditSlots]int
+	index          int
+	present        int
+	began          time.Duration // the present slot
 }
 
+func newTowerBudget(ttl time.Duration, perSecond int, fraction float64) towerBudget {
+	price := int(1 / fraction)
+	return towerBudget{
+		reserve: perSecond * int(ttl/time.Second) * price, price: price,
+		slot: ttl / creditSlots,
+	}
+}
+
+func defaultTowerBudget() towerBudget { return newTowerBudget(creditTTL, 10, 0.2) }
+
 func (b *towerBudget) expire(now time.Duration) {
-	const slot = creditTTL / creditSlots
 	passed := now - b.began
-	if passed < slot {
+	if passed < b.slot {
 		return
 	}
 	b.slots[b.index] = b.present
 	b.present = 0
 	b.index = (b.index + 1) % creditSlots
-	// A turn for each slot clears them all; more turns only move the index.
-	for ; passed > slot; passed -= slot {
+	for ; passed > b.slot; passed -= b.slot {
 		b.slots[b.index] = 0
 		b.index = (b.index + 1) % creditSlots
 	}
@@ -173,14 +184,14 @@ func (b *towerBudget) deposit(now time.Duration) {
 
 func (b *towerBudget) withdraw(now time.Duration) bool {
 	b.expire(now)
-	sum := creditReserve*creditPrice + b.present
+	sum := b.reserve + b.present
 	for _, n := range b.slots {
 		sum += n
 	}
-	if sum < creditPrice {
+	if sum < b.price {
 		return false
 	}
-	b.present -= creditPrice
+	b.present -= b.price
 	return true
 }
 
