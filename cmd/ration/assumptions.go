@@ -104,11 +104,11 @@ func spanText(from, length time.Duration) string {
 }
 
 // seedText names the seeds.
-func (r *result) seedText() string {
-	if r.seeds() == 1 {
-		return fmt.Sprintf("seed %d", r.seed)
+func seedText(seed uint64, n int) string {
+	if n == 1 {
+		return fmt.Sprintf("seed %d", seed)
 	}
-	return fmt.Sprintf("seeds %d to %d", r.seed, r.seed+uint64(r.seeds())-1)
+	return fmt.Sprintf("seeds %d to %d", seed, seed+uint64(n)-1)
 }
 
 // wrap fills lines of the width with words, and indents all but the first, beyond

@@ -29,12 +29,7 @@ func (r *result) json() ([]byte, error) {
 			out = append(out, member{"separates", separates})
 		}
 	}
-	var text bytes.Buffer
-	e := json.NewEncoder(&text)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	err := e.Encode(out)
-	return text.Bytes(), err
+	return encode(out)
 }
 
 // bandsObject has null for a number that no run has.

@@ -84,7 +84,8 @@ func TestUsage(t *testing.T) {
 		t.Fatal(err)
 	}
 	const see = " (see ration simulate -h)\n"
-	presets := strings.Join(rationsim.PresetNames(), ", ")
+	const flags = "--chain, --csv, --json, --policy, --preset, --rivals, --seed, --seeds, --trace, --variant"
+	presets := strings.Join(rationsim.TopologyPresetNames(), ", ")
 	pages := strings.Join(topics(), ", ")
 	var names []string
 	for _, c := range commands() {
@@ -105,10 +106,10 @@ func TestUsage(t *testing.T) {
 
 		{"simulate --sedes 3", "ration simulate: there is no flag --sedes; did you mean --seeds?" + see},
 		{"simulate --verbose", "ration simulate: there is no flag --verbose; " +
-			"allowed are --json, --policy, --preset, --seed, --seeds" + see},
+			"allowed are " + flags + see},
 		{"simulate ---seed", "ration simulate: there is no flag ---seed; did you mean --seed?" + see},
 		{"simulate a.yaml -x", "ration simulate: there is no flag -x; " +
-			"allowed are --json, --policy, --preset, --seed, --seeds" + see},
+			"allowed are " + flags + see},
 		{"simulate --seed", "ration simulate: flag needs an argument: --seed" + see},
 		{"simulate --preset", "ration simulate: flag needs an argument: --preset" + see},
 		{"simulate --seed -1", "ration simulate: invalid value \"-1\" for flag --seed: " +

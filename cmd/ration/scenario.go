@@ -17,17 +17,13 @@ import (
 	"github.com/ration-go/ration/rationsim"
 )
 
-// A comparison is what there is to simulate: policies on one scenario.
+// A comparison is what there is to simulate: policies on one scenario, or variants
+// of a topology.
 type comparison struct {
 	scenario rationsim.Scenario
 	configs  []rationsim.Config
-	seed     *uint64 // nil when it does not say
-}
-
-// calls returns about how many calls there are to simulate, over some seeds.
-func (c *comparison) calls(seeds uint64) int64 {
-	each := c.scenario.Rate * c.scenario.Duration.Seconds()
-	return int64(each * float64(len(c.configs)) * float64(seeds))
+	topology *topologyComparison // nil unless the scenario is one of services
+	seed     *uint64             // nil when it does not say
 }
 
 // scenarioFile has the keys of a scenario file. docs/scenario.md and the help topic
@@ -39,6 +35,7 @@ type scenarioFile struct {
 	Seed       *uint64          `in:"[0,9007199254740991]"`
 	Dependency *dependencySection
 	Policies   []policySection
+	topologySection
 }
 
 type policySection struct {
@@ -95,6 +92,9 @@ func readScenario(file string, r io.Reader) (*comparison, error) {
 	}
 	var f scenarioFile
 	d.Decode(&f)
+	if f.topologySection.present() {
+		return f.topology(d, file)
+	}
 	f.require(d)
 	// What follows looks at several keys at a time, and would report a key that
 	// could not be read a second time.
@@ -115,7 +115,7 @@ func fileError(file string, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		text = "does not exist"
-		if _, _, ok := rationsim.Preset(file); ok {
+		if _, ok := preset(file); ok {
 			text += "; for the preset of that name use --preset " + file
 		}
 	case errors.Is(err, syscall.EISDIR):
@@ -215,16 +215,17 @@ func checkName(d *strict.Document, path, name string) {
 		d.Problem(path, "%q is empty or has space around it", name)
 	case len([]rune(name)) > most:
 		d.Problem(path, "is longer than %d characters", most)
-	case strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }):
+	case strings.ContainsFunc(name, unprintable):
 		d.Problem(path, "%+q holds what cannot be printed", name)
 	}
 }
 
+func unprintable(r rune) bool { return !unicode.IsPrint(r) }
+
 // build returns what the file describes. It expects that nothing is wrong with it.
 func (f *scenarioFile) build(file string) (*comparison, error) {
-	base := filepath.Base(file)
 	c := &comparison{
-		scenario: f.scenario(strings.TrimSuffix(base, filepath.Ext(base))),
+		scenario: f.scenario(f.name(file)),
 		seed:     f.Seed,
 	}
 	if f.Policies == nil {
@@ -244,10 +245,16 @@ func (f *scenarioFile) build(file string) (*comparison, error) {
 	return c, nil
 }
 
-func (f *scenarioFile) scenario(name string) rationsim.Scenario {
+// name returns what the scenario is called: as it says, or as its file is.
+func (f *scenarioFile) name(file string) string {
 	if f.Name != nil {
-		name = *f.Name
+		return *f.Name
 	}
+	base := filepath.Base(file)
+	return strings.TrimSuffix(base, filepath.Ext(base))
+}
+
+func (f *scenarioFile) scenario(name string) rationsim.Scenario {
 	d := f.Dependency
 	s := rationsim.Scenario{
 		Name:     name,
@@ -263,16 +270,8 @@ func (f *scenarioFile) scenario(name string) rationsim.Scenario {
 			Queue:       orZero(d.Queue),
 		},
 	}
-	for _, b := range d.Brownouts {
-		s.Dependency.Brownouts = append(s.Dependency.Brownouts, rationsim.Brownout{
-			From: time.Duration(*b.From), For: time.Duration(*b.For), Slower: *b.Slower,
-		})
-	}
-	for _, o := range d.Outages {
-		s.Dependency.Outages = append(s.Dependency.Outages, rationsim.Outage{
-			From: time.Duration(*o.From), For: time.Duration(*o.For),
-		})
-	}
+	s.Dependency.Brownouts = brownouts(d.Brownouts)
+	s.Dependency.Outages = outages(d.Outages)
 	return s
 }
 

@@ -135,7 +135,7 @@ func TestBadScenarios(t *testing.T) {
 	}{
 		{"nothing known", "{}", []string{"1: " + needDuration, "1: " + needRate, "1: " + needLatency}},
 		{"a list", "- a", []string{"1: a list is not a mapping with the keys name, duration, rate, seed, " +
-			"dependency, policies"}},
+			"dependency, policies, question, entries, services, variants"}},
 		{"no latency", "rate: 1\nduration: 1s\ndependency: {}", []string{"3: " + needLatency}},
 		{"one latency", "rate: 1\nduration: 1s\n\ndependency:\n  latency: {p50: 1s}", []string{
 			"5: dependency.latency.p99: is missing; say how long 99 of 100 attempts take at most"}},
@@ -265,6 +265,11 @@ func TestEveryKey(t *testing.T) {
 		}
 		text[filepath.Base(file)] = string(read)
 	}
+	several, err := os.ReadFile("testdata/topology.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text["everything.yaml"] += string(several)
 	for name, text := range text {
 		for _, key := range keysOf(reflect.TypeFor[scenarioFile]()) {
 			if key == "shared" {
@@ -297,7 +302,7 @@ func keysOf(s reflect.Type) (keys []string) {
 // TestHelpScenario: the example in the help is a scenario, and the defaults that it
 // lists are the defaults.
 func TestHelpScenario(t *testing.T) {
-	var yaml [2]string
+	var yaml [4]string
 	n := -1
 	inside := false
 	for line := range strings.Lines(page("scenario")) {
@@ -309,8 +314,11 @@ func TestHelpScenario(t *testing.T) {
 			yaml[n] += text
 		}
 	}
-	if _, err := readScenario("help", strings.NewReader(yaml[0])); err != nil {
-		t.Errorf("%v in\n%s", err, yaml[0])
+	services := strings.ReplaceAll(yaml[2], "policyFile: policies.yaml", "policyFile: testdata/policies/policies.yaml")
+	for _, text := range []string{yaml[0], services} {
+		if _, err := readScenario("help", strings.NewReader(text)); err != nil {
+			t.Errorf("%v in\n%s", err, text)
+		}
 	}
 	var defaults rationconfig.Policy
 	// A switched-off section does not take settings; here they are for show.

@@ -4,21 +4,9 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"io"
 
 	"github.com/ration-go/ration"
-	"github.com/ration-go/ration/rationconfig/strict"
 	"github.com/ration-go/ration/rationsim"
-)
-
-const (
-	defaultPreset = "trade"
-	defaultSeed   = 1
-	maxSeeds      = 10_000
-
-	// maxSeed is the largest number that every reader of JSON can hold, and leaves
-	// room for the seeds after it.
-	maxSeed = 1<<53 - 1
 )
 
 // simulate is the command of that name.
@@ -30,16 +18,7 @@ func simulate(ctx context.Context, args []string, std streams) error {
 	case err != nil:
 		return err
 	}
-	c, err := interruptible(ctx, func() (*comparison, error) { return o.comparison(std.in) })
-	if err == nil {
-		err = o.policies.override(c)
-	}
-	if err != nil {
-		return err
-	}
-	bar := startProgress(ctx, std.err, isTerminal(std.err), c.calls(o.seeds.value))
-	r, err := interruptible(ctx, func() (*result, error) { return o.run(ctx, c, bar.count) })
-	bar.stop()
+	r, err := o.simulate(ctx, std)
 	if err != nil {
 		return err
 	}
@@ -51,6 +30,76 @@ func simulate(ctx context.Context, args []string, std streams) error {
 	}
 	_, err = std.out.Write(text)
 	return err
+}
+
+// An outcome is what a simulation has to say.
+type outcome interface {
+	text() []byte // for people
+	json() ([]byte, error)
+}
+
+// simulate runs whatever is asked for, and writes the files that are.
+func (o *simulateOptions) simulate(ctx context.Context, std streams) (outcome, error) {
+	if o.chain {
+		return simulateChain(ctx, o.seed.value)
+	}
+	c, err := interruptible(ctx, func() (*comparison, error) { return o.comparison(std.in) })
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case o.rivals != nil:
+		return o.simulateRivals(ctx, c, std)
+	case c.topology != nil:
+		return o.simulateTopology(ctx, c, std)
+	}
+	bar := startProgress(ctx, std.err, isTerminal(std.err), c.calls(o.seeds.value))
+	r, err := interruptible(ctx, func() (*result, error) { return o.run(ctx, c, bar.count) })
+	bar.stop()
+	if err != nil {
+		return nil, err
+	}
+	return r, o.writeFiles(ctx, c, r)
+}
+
+// topologySeeds is how many seeds a topology is run with unless told otherwise: as
+// many as it takes to see whether a difference is more than chance.
+const topologySeeds = 5
+
+func (o *simulateOptions) simulateTopology(
+	ctx context.Context, c *comparison, std streams,
+) (*topologyResult, error) {
+	r, err := o.runVariants(ctx, c.topology, c.seed, std)
+	if err != nil {
+		return nil, err
+	}
+	return r, o.writeTopologyFiles(r)
+}
+
+// runVariants simulates a topology, and shows how far it is.
+func (o *simulateOptions) runVariants(
+	ctx context.Context, t *topologyComparison, seed *uint64, std streams,
+) (*topologyResult, error) {
+	seeds := o.seeds.value
+	if !o.seeds.set {
+		seeds = topologySeeds
+	}
+	terminal := isTerminal(std.err)
+	bar := startProgress(ctx, std.err, terminal, t.calls(seeds))
+	defer bar.stop()
+	listen := bar.count
+	if !terminal {
+		listen = nil
+	}
+	return runTopology(ctx, t, o.firstSeed(seed), int(seeds), listen)
+}
+
+// firstSeed returns the seed of the flag, or else that of the scenario.
+func (o *simulateOptions) firstSeed(scenario *uint64) uint64 {
+	if scenario != nil && !o.seed.set {
+		return *scenario
+	}
+	return o.seed.value
 }
 
 // interruptible runs work, and leaves it behind when the context ends first. A
@@ -75,67 +124,11 @@ func interruptible[T any](ctx context.Context, work func() (T, error)) (T, error
 	}
 }
 
-// simulateOptions are the arguments of the command.
-type simulateOptions struct {
-	preset   string
-	file     string
-	policies policyRefs
-	seed     whole
-	seeds    whole
-	json     bool
-}
-
-func simulateFlags(args []string) (o simulateOptions, err error) {
-	o.seed = whole{value: defaultSeed, most: maxSeed}
-	o.seeds = whole{value: 1, least: 1, most: maxSeeds}
-	flags := flag.NewFlagSet("simulate", flag.ContinueOnError)
-	flags.StringVar(&o.preset, "preset", "", "")
-	flags.Var(&o.policies, "policy", "")
-	flags.Var(&o.seed, "seed", "")
-	flags.Var(&o.seeds, "seeds", "")
-	flags.BoolVar(&o.json, "json", false, "")
-	files, err := parse(flags, args)
-	if err != nil {
-		return o, err
-	}
-	given := make(map[string]bool)
-	flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
-	switch {
-	case len(files) > 1:
-		err = usage("takes one scenario, and got %q and %q", files[0], files[1])
-	case len(files) == 1 && given["preset"]:
-		err = usage("takes a preset or a scenario, and got both %q and %q", o.preset, files[0])
-	case len(files) == 1 && files[0] == "":
-		err = usage("takes a scenario, and its name is empty")
-	case len(files) == 1:
-		o.file = files[0]
-	case !given["preset"]:
-		o.preset = defaultPreset
-	}
-	return o, err
-}
-
-// comparison returns what the options ask for.
-func (o *simulateOptions) comparison(stdin io.Reader) (*comparison, error) {
-	if o.file != "" {
-		return openScenario(o.file, stdin)
-	}
-	s, configs, ok := rationsim.Preset(o.preset)
-	if !ok {
-		return nil, usage("there is no preset %q; %s", o.preset,
-			strict.Meant(o.preset, rationsim.PresetNames()))
-	}
-	return &comparison{scenario: s, configs: configs}, nil
-}
-
 // run simulates. Every event of every simulated call goes to the listener too.
 func (o *simulateOptions) run(
 	ctx context.Context, c *comparison, listen func(ration.Event),
 ) (*result, error) {
-	r := &result{scenario: c.scenario, configs: c.configs, seed: o.seed.value}
-	if c.seed != nil && !o.seed.set {
-		r.seed = *c.seed
-	}
+	r := &result{scenario: c.scenario, configs: c.configs, seed: o.firstSeed(c.seed)}
 	for _, config := range c.configs {
 		if err := ctx.Err(); err != nil {
 			return nil, err

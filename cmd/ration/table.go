@@ -10,14 +10,18 @@ const (
 	// lineWidth is that of a terminal nobody has resized. The output does not
 	// follow the terminal, so that it is the same wherever it goes.
 	lineWidth = 80
-	columnGap = 3
+	columnGap = 3 // unless a table says otherwise
 )
 
 // A table has a row for each number and a column for each policy, since there are
 // more numbers than policies.
 type table struct {
+	title string // heads the labels
 	heads []string
 	rows  []row
+
+	labels int // columns for labels at least, so that tables line up
+	gap    int // before each column; 0 = columnGap
 }
 
 // A row is a label and a cell for each column. Without cells it is a heading.
@@ -31,15 +35,12 @@ func (t *table) add(label string, cells ...string) { t.rows = append(t.rows, row
 // String lays the table out: labels to the left, cells to the right. Columns that
 // do not fit beside each other go below, with the labels again.
 func (t *table) String() string {
-	labels := 0
-	for _, r := range t.rows {
-		labels = max(labels, width(r.label))
-	}
+	labels := t.labelWidth()
 	var b strings.Builder
 	for from := 0; from < len(t.heads); {
 		to, used := from, labels
 		for to < len(t.heads) {
-			w := columnGap + t.columnWidth(to)
+			w := t.between() + t.columnWidth(to)
 			if to > from && used+w > lineWidth {
 				break
 			}
@@ -60,14 +61,29 @@ func (t *table) block(b *strings.Builder, labels, from, to int) {
 	line := func(label string, cells []string) {
 		text := label + strings.Repeat(" ", labels-width(label))
 		for i := from; i < min(to, len(cells)); i++ {
-			text += strings.Repeat(" ", columnGap+t.columnWidth(i)-width(cells[i])) + cells[i]
+			text += strings.Repeat(" ", t.between()+t.columnWidth(i)-width(cells[i])) + cells[i]
 		}
 		b.WriteString(strings.TrimRight(text, " ") + "\n")
 	}
-	line("", t.heads)
+	line(t.title, t.heads)
 	for _, r := range t.rows {
 		line(r.label, r.cells)
 	}
+}
+
+func (t *table) labelWidth() int {
+	w := max(t.labels, width(t.title))
+	for _, r := range t.rows {
+		w = max(w, width(r.label))
+	}
+	return w
+}
+
+func (t *table) between() int {
+	if t.gap > 0 {
+		return t.gap
+	}
+	return columnGap
 }
 
 func (t *table) columnWidth(i int) int {

@@ -13,7 +13,7 @@ import (
 // come to.
 func (r *result) text() []byte {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Scenario %s, %s.\n\n", r.scenario.Name, r.seedText())
+	fmt.Fprintf(&b, "Scenario %s, %s.\n\n", r.scenario.Name, seedText(r.seed, r.seeds()))
 	b.WriteString("The policies are real: the code that ships decides, on a simulated clock. The\n" +
 		"rest is a model, and nothing here is a real network.\n")
 	const indent = 16

@@ -54,7 +54,11 @@ func (r *result) clause(first, b *rationsim.Bands) string {
 	default:
 		text += fmt.Sprintf(" and gains %.2f points of availability (%s to %s)", points, wasShare, share)
 	}
-	return text + r.certainty(first, b)
+	if r.seeds() > 1 {
+		text += certainty(rationsim.Separates(first.Amplification, b.Amplification),
+			rationsim.Separates(first.Availability, b.Availability))
+	}
+	return text
 }
 
 // points returns the difference of two shares in percentage points, as a reader of
@@ -63,13 +67,8 @@ func points(a, b float64) float64 {
 	return math.Abs(math.Round(a*1e4)-math.Round(b*1e4)) / 100
 }
 
-// certainty says whether the seeds agree.
-func (r *result) certainty(first, b *rationsim.Bands) string {
-	if r.seeds() == 1 {
-		return ""
-	}
-	load := rationsim.Separates(first.Amplification, b.Amplification)
-	share := rationsim.Separates(first.Availability, b.Availability)
+// certainty says whether the seeds agree on the load and on the share.
+func certainty(load, share bool) string {
 	switch {
 	case load && share:
 		return ", both bands apart"
