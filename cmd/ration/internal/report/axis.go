@@ -99,7 +99,8 @@ var timeSteps = []float64{
 func timeline(end float64, most int) scale {
 	step := timeSteps[len(timeSteps)-1]
 	for _, t := range timeSteps {
-		if math.Floor(end/t) <= float64(most) {
+		// From three minutes on people think in minutes.
+		if math.Floor(end/t) <= float64(most) && (end < 180 || t >= 60) {
 			step = t
 			break
 		}
@@ -110,7 +111,7 @@ func timeline(end float64, most int) scale {
 		unit, name = 86400, " d"
 	case step >= 3600:
 		unit, name = 3600, " h"
-	case step >= 60 || end > 180 && step >= 30:
+	case step >= 60:
 		unit, name = 60, " min"
 	}
 	s := scale{high: end}

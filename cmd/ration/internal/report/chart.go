@@ -81,6 +81,8 @@ func frameFor(c *chart, b bins, columns int) frame {
 		f.w, f.h, steps = 720, 250, 10
 	case 2:
 		f.w, f.h, steps = 500, 215, 6
+	case 4:
+		f.w, f.h, steps = 245, 165, 4
 	}
 	f.x = timeline(b.end(), steps)
 	return f
@@ -88,13 +90,15 @@ func frameFor(c *chart, b bins, columns int) frame {
 
 // columns returns how many panels are beside each other.
 func columns(sides int) int {
-	switch sides {
-	case 1, 2, 3:
+	switch {
+	case sides <= 3:
 		return sides
-	case 4:
+	case sides == 4:
 		return 2
+	case sides <= 6:
+		return 3
 	}
-	return 3
+	return 4
 }
 
 // panel draws one side.
@@ -114,7 +118,10 @@ func (c *chart) panel(d *drawing, v *view, side int) {
 		d.put(`<path d="%s" class="g"/>`, ghost.path())
 		traces = append(traces, ghost)
 	}
-	f.labels(d, traces)
+	// Many small panels are alike: what the lines are is learnt from the first two.
+	if f.w > 300 || side < 2 {
+		f.labels(d, traces)
+	}
 	d.WriteString("</g>")
 }
 

@@ -155,7 +155,7 @@ func latencyChart(draw func(fold, sampler) []series) chart {
 	c := chart{id: "latency", title: "Latency", unit: "of whole calls, logarithmic",
 		note: "Retries and waits included; of the slowest entry, for the calls that ended then. " +
 			"Solid: p99. Dashed: p50.",
-		cell: seconds,
+		cell: measured,
 		lines: []line{
 			{"p99", mainLine, draw(most, slowest(
 				func(s rationsim.EdgeSecond) float64 { return s.P99.Seconds() }))},

@@ -81,7 +81,7 @@ func (h *headline) show(v *view, side, column int, c cell) shownCell {
 	s := shownCell{Value: format(c.Median), Note: c.note, Strip: h.strip(side, column)}
 	if v.seeds > 1 {
 		s.Range = format(c.Min) + " to " + format(c.Max)
-		if c.Min == c.Max {
+		if format(c.Min) == format(c.Max) {
 			s.Range = "in every run"
 		}
 		if first := h.cells[0][column]; side > 0 && first.ok {
@@ -111,7 +111,7 @@ func (h *headline) strip(side, column int) template.HTML {
 	if !(high > low) {
 		return ""
 	}
-	const w, margin = 96.0, 5.0
+	const w, margin = 88.0, 5.0
 	place := func(x float64) float64 { return margin + (x-low)/(high-low)*(w-2*margin) }
 	c := h.cells[side][column]
 	var d drawing

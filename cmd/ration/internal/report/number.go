@@ -24,28 +24,38 @@ func percent(share float64) string {
 
 func times(x float64) string { return strconv.FormatFloat(x, 'f', 2, 64) + "×" }
 
-// seconds shows a measured time with three digits at most.
-func seconds(s float64) string {
+// seconds shows a time as short as it can be.
+func seconds(s float64) string { return span(s, digits) }
+
+// measured shows a time with three digits, which is more than a simulation can
+// promise and as many as people compare.
+func measured(s float64) string { return span(s, threeDigits) }
+
+func span(s float64, number func(float64) string) string {
 	switch {
 	case s == 0:
 		return "0 s"
 	case s < 0.9995e-3:
-		return digits(s*1e6) + " µs"
+		return number(s*1e6) + " µs"
 	case s < 0.9995:
-		return digits(s*1e3) + " ms"
-	case s < 120:
-		return digits(s) + " s"
+		return number(s*1e3) + " ms"
+	case s < 119.95:
+		return number(s) + " s"
 	}
-	return digits(s/60) + " min"
+	return number(s/60) + " min"
 }
 
-// digits shows three of them, and no more than the number has.
-func digits(x float64) string {
+func threeDigits(x float64) string {
 	places := 0
 	for y := math.Abs(x); y < 99.95 && places < 2; y *= 10 {
 		places++
 	}
-	text := strconv.FormatFloat(x, 'f', places, 64)
+	return strconv.FormatFloat(x, 'f', places, 64)
+}
+
+// digits shows three of them, and no more than the number has.
+func digits(x float64) string {
+	text := threeDigits(x)
 	if strings.Contains(text, ".") {
 		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
 	}

@@ -19,7 +19,22 @@ var pageCSS string
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"clean": clean,
 	"first": func(i int) bool { return i == 0 },
+	"prose": prose,
 }).Parse(pageHTML))
+
+// prose tells for each column of a table whether it holds sentences, which are
+// aligned and broken as such.
+func prose(t Table) []bool {
+	out := make([]bool, len(t.Heads))
+	for _, row := range t.Rows {
+		for i, cell := range row {
+			if i > 0 && i < len(out) && len([]rune(cell)) > 28 {
+				out[i] = true
+			}
+		}
+	}
+	return out
+}
 
 // A page is what the template shows; without results it is tables alone. Its
 // markup is our own, with all that comes from outside escaped.

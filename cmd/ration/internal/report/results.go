@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/ration-go/ration"
@@ -83,10 +84,10 @@ func newHeadline(r *Report, focus string) (h headline) {
 	}
 	add(column{"Availability", "calls that succeed", percent}, noNumber, availability)
 	for _, level := range levels(r.Bands) {
-		add(column{level.String(), "calls that succeed", percent}, noNumber,
+		add(column{levelName(level), "calls that succeed", percent}, noNumber,
 			func(r *rationsim.TopologyReport) (float64, bool) { return availabilityAt(r, level) })
 	}
-	add(column{"Load", "on " + clean(focus) + ", whole run", times}, noNumber,
+	add(column{"Load", "on " + clean(focus) + ", in all", times}, noNumber,
 		func(r *rationsim.TopologyReport) (float64, bool) {
 			s := serviceIn(r, focus)
 			return number(s, func(s *rationsim.ServiceReport) float64 { return s.LoadMultiplier })
@@ -96,11 +97,39 @@ func newHeadline(r *Report, focus string) (h headline) {
 			s := serviceIn(r, focus)
 			return number(s, func(s *rationsim.ServiceReport) float64 { return s.Amplification })
 		})
-	add(column{"Latency p99", "of whole calls", seconds}, noNumber, worstLatency)
-	if len(allTroubles(r.variant(r.Bands[0].Name).Topology, focus, r.Duration)) > 0 {
-		add(column{"Recovered after", "the trouble’s end", seconds}, "not in time", recovery)
+	add(column{"Latency p99", "of whole calls", measured}, noNumber, worstLatency)
+	if end := lastTrouble(r); end > 0 && end < r.Duration {
+		add(column{"Afterwards", "calls that succeed", percent}, noNumber,
+			func(run *rationsim.TopologyReport) (float64, bool) {
+				return goodputFrom(run, end, r.Duration)
+			})
+		add(column{"Recovered after", "the trouble’s end", recovered}, "not in time", recovery)
 	}
 	return h
+}
+
+// lastTrouble returns when the last trouble of the first side ends, 0 for none.
+func lastTrouble(r *Report) time.Duration {
+	end := 0.0
+	for _, t := range allTroubles(r.variant(r.Bands[0].Name).Topology, "", r.Duration) {
+		end = max(end, t.to)
+	}
+	return time.Duration(end * float64(time.Second))
+}
+
+// goodputFrom is the share of calls that succeed once the trouble is over: what
+// tells a system that recovers from one that keeps itself down.
+func goodputFrom(r *rationsim.TopologyReport, from, to time.Duration) (float64, bool) {
+	offered, succeeded := 0, 0
+	for _, e := range r.Entries {
+		first := int((from + time.Second - 1) / time.Second)
+		for s := first; s < min(int(to/time.Second), len(e.Timeline)); s++ {
+			offered += e.Timeline[s].Offered
+			succeeded += e.Timeline[s].Succeeded
+		}
+	}
+	// What was offered before the end of the trouble may succeed after it.
+	return min(float64(succeeded)/float64(max(offered, 1)), 1), offered > 0
 }
 
 func number[R any](r *R, of func(*R) float64) (float64, bool) {
@@ -152,6 +181,19 @@ func levels(sides []*rationsim.TopologyBands) (out []ration.Criticality) {
 	return out
 }
 
+func levelName(level ration.Criticality) string {
+	return strings.ReplaceAll(level.String(), "Plus", " plus")
+}
+
+// recovered shows how long a recovery took. What is less than a tenth of a second
+// is how far apart calls are.
+func recovered(s float64) string {
+	if s < 0.1 {
+		return "< 0.1 s"
+	}
+	return measured(s)
+}
+
 func worstLatency(r *rationsim.TopologyReport) (float64, bool) {
 	worst, any := 0.0, false
 	for _, e := range r.Entries {
@@ -186,7 +228,7 @@ func edgeRows(sides []*rationsim.TopologyBands) (out []edgeRow) {
 			row := edgeRow{
 				From: clean(e.From), To: clean(e.To), Side: clean(b.Name), Class: sideClass(i),
 				Availability: rangeOf(e.Availability, percent), Load: rangeOf(e.LoadMultiplier, times),
-				Worst: rangeOf(e.Amplification, times), Latency: rangeOf(e.P99, seconds), Nest: "no",
+				Worst: rangeOf(e.Amplification, times), Latency: rangeOf(e.P99, measured), Nest: "no",
 			}
 			if nested {
 				row.Nest = "nested"
@@ -204,7 +246,7 @@ func edgeRows(sides []*rationsim.TopologyBands) (out []edgeRow) {
 }
 
 func rangeOf(b rationsim.Band, format func(float64) string) string {
-	if b.Min == b.Max {
+	if format(b.Min) == format(b.Max) {
 		return format(b.Median)
 	}
 	return fmt.Sprintf("%s (%s to %s)", format(b.Median), format(b.Min), format(b.Max))
