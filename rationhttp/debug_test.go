@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -497,6 +498,58 @@ func testDebugPageNames(t *testing.T) {
 		if !names[name] {
 			t.Errorf("docs/debug-page.md has %s, which is not there", name)
 		}
+	}
+	runtime.KeepAlive(e)
+}
+
+// Calls, updates, pages that come and go, and readers of them, all at once.
+func TestDebugPageConcurrently(t *testing.T) {
+	page := newPage(t)
+	e := ration.MustNew(ration.Policy{Name: "hammered", Attempts: 1, Breaker: &ration.BreakerSettings{
+		FailureRatio: 1, MinimumCalls: 1000,
+	}})
+	var all sync.WaitGroup
+	for i := range 4 {
+		all.Go(func() {
+			for n := range 200 {
+				_ = e.For(fmt.Sprint(n%20)).Run(ration.WithNestedRetry(t.Context()),
+					func(context.Context) error {
+						if n%3 == 0 {
+							return ration.Permanent(fmt.Errorf("error %d", n))
+						}
+						return nil
+					})
+			}
+		})
+		all.Go(func() {
+			for n := range 20 {
+				ask(page, "q=hammered&sort=calls")
+				p := e.Policy()
+				p.Deadline = time.Duration(n+1) * time.Second
+				if err := e.Update(p); err != nil {
+					t.Error(err)
+				}
+				ration.MustNew(ration.Policy{Name: "dropped at once"}).Budget()
+			}
+		})
+		if i == 0 {
+			all.Go(func() {
+				for range 50 {
+					other := rationhttp.DebugHandler()
+					_ = e.Run(t.Context(), func(context.Context) error { return nil })
+					ask(other, "format=json&q=hammered")
+					other.Close()
+				}
+			})
+		}
+	}
+	all.Wait()
+	var calls uint64
+	for _, it := range search(t, page, "hammered") {
+		calls += it.LastMinute.Calls
+	}
+	if calls != 4*200+50 {
+		t.Errorf("%d calls are counted, want all 850", calls)
 	}
 	runtime.KeepAlive(e)
 }
