@@ -42,6 +42,7 @@ type streams struct {
 func commands() []command {
 	return []command{
 		{"simulate", simulate},
+		{"calibrate", calibrate},
 		{"drill", runDrill},
 		{"check", checkFiles},
 		{"explain", explain},
