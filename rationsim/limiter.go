@@ -14,9 +14,10 @@ import (
 // the pause before a refusal is Ration's, and its rivals have none.
 //
 // Whoever runs the calls tells the limiter of each, in the order of the methods.
-// A call that ends in its wait, by its deadline or the breaker, has no Resume:
-// End takes back what it was granted. An attempt that the breaker refuses never
-// started and has no Done. Work that goes on after the caller gave it up is not
+// A call that ends in its wait, by its deadline or the breaker, has no Resume, and
+// one that is cancelled during an attempt has no Done for it: End takes back what
+// it held. An attempt that the breaker refuses never started and has no Done
+// either. Work that goes on after the caller gave it up is not
 // reported: Done came when it was given up, and no client knows more.
 //
 // A process has a limiter of its own for each edge, as a budget has: replicas
@@ -49,8 +50,8 @@ type Held struct {
 	Retries int     // granted so far
 	Allowed int     // of them, by a rule that settles this at the start
 	Cost    float64 // of the retry that is under way
-	Waiting bool    // a retry is granted and has not started
-	Working bool    // a retry has started and is not done
+	Retry   bool    // a retry is counted as in flight
+	Attempt bool    // an attempt is counted as in flight
 }
 
 // AttemptEnd is how an attempt ended, as far as any rule asks.

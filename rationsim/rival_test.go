@@ -41,6 +41,7 @@ var ruleSteps = map[string][]ruleStep{
 
 	// The announcement of the rules of 2026, and StandardOptions.RateLimiter.
 	"aws": {
+		{0, "succeed", 100, 0}, // no more than 500
 		{0, "fail", 40, 35},    // 500/14, and 10 left
 		{0, "throttled", 3, 2}, // 5 each
 		{0, "succeed", 13, 0},  // 13
@@ -53,6 +54,7 @@ var ruleSteps = map[string][]ruleStep{
 
 	// StandardOptions and GetInitialToken of v1.36.3.
 	"aws-legacy": {
+		{0, "succeed", 100, 0},
 		{0, "fail", 90, 90},    // 50 left
 		{0, "timeout", 6, 5},   // 10 each
 		{0, "succeed", 5, 0},   // 5
@@ -272,6 +274,14 @@ func TestTowerBudget(t *testing.T) {
 			{0, "withdraw", true}, {0, "withdraw", true}, {0, "withdraw", true},
 			{0, "withdraw", true}, {0, "withdraw", true}, {0, "withdraw", false},
 		}},
+		"exact": {newTowerBudget(time.Second, 1, 1), []step{
+			{0, "withdraw", true}, {100 * ms, "withdraw", false}, {200 * ms, "withdraw", false},
+			{300 * ms, "withdraw", false}, {400 * ms, "withdraw", false},
+			{500 * ms, "withdraw", false}, {600 * ms, "withdraw", false},
+			{700 * ms, "withdraw", false}, {800 * ms, "withdraw", false},
+			{900 * ms, "withdraw", false}, {1000 * ms, "withdraw", false},
+			{1100 * ms, "withdraw", true},
+		}},
 		"half": {newTowerBudget(time.Second, 1, 1), []step{
 			{0, "withdraw", true}, {101 * ms, "withdraw", false}, {202 * ms, "withdraw", false},
 			{303 * ms, "withdraw", false}, {404 * ms, "withdraw", false},
@@ -312,6 +322,11 @@ func TestRivalsAtRest(t *testing.T) {
 			}
 			i := r.IntN(len(live))
 			h, end := live[i], AttemptEnd{}
+			if r.IntN(8) == 0 { // cancelled during an attempt
+				l.End(0, h, false)
+				live = slices.Delete(live, i, i+1)
+				continue
+			}
 			if r.IntN(2) == 0 {
 				end.Verdict = ration.VerdictTransient
 			}

@@ -11,12 +11,23 @@ type envoy struct {
 	retries  int // granted and not done, in their wait or in flight
 }
 
-func (e *envoy) Begin(time.Duration, *Held) { e.active++ }
+func (e *envoy) Begin(_ time.Duration, h *Held) { e.start(h) }
 
-func (e *envoy) Done(_ time.Duration, h *Held, _ AttemptEnd) {
-	e.active--
-	if h.Working {
-		h.Working = false
+func (e *envoy) start(h *Held) {
+	h.Attempt = true
+	e.active++
+}
+
+func (e *envoy) Done(_ time.Duration, h *Held, _ AttemptEnd) { e.release(h) }
+
+// release ends what the call has in flight, or waiting to be.
+func (e *envoy) release(h *Held) {
+	if h.Attempt {
+		h.Attempt = false
+		e.active--
+	}
+	if h.Retry {
+		h.Retry = false
 		e.retries--
 	}
 }
@@ -28,22 +39,16 @@ func (e *envoy) Retry(_ time.Duration, h *Held, _ AttemptEnd) bool {
 		return false
 	}
 	e.retries++
-	h.Waiting = true
+	h.Retry = true
 	return true
 }
 
 func (e *envoy) Resume(_ time.Duration, h *Held) bool {
-	h.Waiting, h.Working = false, true
-	e.active++
+	e.start(h) // and it goes on being counted as a retry
 	return true
 }
 
-func (e *envoy) End(_ time.Duration, h *Held, _ bool) {
-	if h.Waiting {
-		h.Waiting = false
-		e.retries--
-	}
-}
+func (e *envoy) End(_ time.Duration, h *Held, _ bool) { e.release(h) }
 
 // failsafe is the budget of failsafe-go. A permit is asked for when the wait is
 // over and held for the attempt alone, while the executions that it is compared
@@ -59,9 +64,11 @@ type failsafe struct {
 
 func (f *failsafe) Begin(time.Duration, *Held) { f.executions++ }
 
-func (f *failsafe) Done(_ time.Duration, h *Held, _ AttemptEnd) {
-	if h.Working {
-		h.Working = false
+func (f *failsafe) Done(_ time.Duration, h *Held, _ AttemptEnd) { f.release(h) }
+
+func (f *failsafe) release(h *Held) {
+	if h.Retry {
+		h.Retry = false
 		f.inflight--
 		f.executions--
 	}
@@ -71,10 +78,13 @@ func (f *failsafe) Resume(_ time.Duration, h *Held) bool {
 	if f.inflight >= f.least && float64(f.inflight)/float64(f.executions) > f.rate {
 		return false
 	}
-	h.Working = true
+	h.Retry = true
 	f.inflight++
 	f.executions++
 	return true
 }
 
-func (f *failsafe) End(time.Duration, *Held, bool) { f.executions-- }
+func (f *failsafe) End(_ time.Duration, h *Held, _ bool) {
+	f.release(h)
+	f.executions--
+}
