@@ -332,10 +332,10 @@ func TestDebugPageOfManyKeys(t *testing.T) {
 		for range i % 7 {
 			_ = k.Run(t.Context(), func(context.Context) error { return nil })
 		}
-		if i == 123 {
-			_ = k.Once().Run(t.Context(), func(context.Context) error {
-				return ration.Transient(errors.New("down"))
-			})
+		if i == 123 { // the first opens the breaker, which refuses the second
+			down := func(context.Context) error { return ration.Transient(errors.New("down")) }
+			_ = k.Once().Run(t.Context(), down)
+			_ = k.Once().Run(t.Context(), down)
 		}
 		if i == 456 {
 			for range 20 {
@@ -387,6 +387,11 @@ func TestDebugPageOfManyKeys(t *testing.T) {
 	}
 	if n := strings.Count(ask(page, "q=many+keys&per=100000").Body.String(), `scope="row"`); n != 500 {
 		t.Errorf("%d rows on the longest page, want 500", n)
+	}
+	// What was refused is listed wherever its key is.
+	html = ask(page, "q=many+keys&sort=name&page=21").Body.String()
+	if !strings.Contains(html, "many keys / host-123") || strings.Contains(html, ">host-123<") {
+		t.Error("the last page does not list a refusal of the third")
 	}
 	if len(html) > 400_000 {
 		t.Errorf("a page of 50 has %d bytes", len(html))

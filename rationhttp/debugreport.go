@@ -25,6 +25,8 @@ type debugReport struct {
 	Page         int          `json:"page"`
 	Pages        int          `json:"pages"`
 	Items        []*debugItem `json:"items"`
+
+	found []*debugItem // on all pages
 }
 
 type debugProcess struct {
@@ -143,8 +145,11 @@ func (d *DebugPage) report(now time.Time, q debugQuery) *debugReport {
 		}
 	}
 	slices.SortStableFunc(found, debugOrder(q.sort))
-	r.Matching = len(found)
-	r.cutPage(q, found)
+	for _, it := range found {
+		it.recall()
+	}
+	r.Matching, r.found = len(found), found
+	r.cutPage(q)
 	for _, it := range r.Items {
 		d.inspect(now, it)
 	}
@@ -152,13 +157,13 @@ func (d *DebugPage) report(now time.Time, q debugQuery) *debugReport {
 }
 
 // cutPage takes what is on the page that is asked for, or on the last one.
-func (r *debugReport) cutPage(q debugQuery, found []*debugItem) {
-	r.Items = found
-	if q.per > 0 && len(found) > q.per {
-		r.Pages = (len(found) + q.per - 1) / q.per
+func (r *debugReport) cutPage(q debugQuery) {
+	r.Items = r.found
+	if q.per > 0 && len(r.found) > q.per {
+		r.Pages = (len(r.found) + q.per - 1) / q.per
 		r.Page = min(q.page, r.Pages)
 		begin := (r.Page - 1) * q.per
-		r.Items = found[begin:min(begin+q.per, len(found))]
+		r.Items = r.found[begin:min(begin+q.per, len(r.found))]
 	}
 	if r.Items == nil {
 		r.Items = []*debugItem{} // [] and not null
@@ -212,12 +217,15 @@ func (d *DebugPage) inspect(now time.Time, it *debugItem) {
 	it.Ceiling = measured(e.MeasuredCeiling(now))
 	it.BackoffBase = measured(e.MeasuredBackoff(now))
 	it.Policy = debugPolicy{InWords: inWords(e.Policy()), Explain: explained(e)}
-	it.recall()
 }
 
 // recall fills in what the trace remembers.
 func (it *debugItem) recall() {
-	refusals, callers := it.trace.tells()
+	var refusals []refusal
+	var callers []nestedCaller
+	if it.trace != nil {
+		refusals, callers = it.trace.tells()
+	}
 	it.Refusals = make([]debugRefusal, len(refusals))
 	for i, r := range refusals {
 		it.Refusals[i] = debugRefusal{

@@ -45,7 +45,6 @@ type debugRow struct {
 	*debugItem
 	Label    string
 	KeyLabel string
-	Title    string // label and key on one line, for what cannot see the layout
 	Link     string
 	Bad      bool
 	Bar      *debugBar
@@ -122,7 +121,7 @@ func newDebugView(r *debugReport, q debugQuery) *debugView {
 	v := &debugView{
 		debugReport: r,
 		Query:       q,
-		CSS:         template.CSS(debugCSS), //nolint:gosec // embedded, and holds nothing of a caller's
+		CSS:         template.CSS(debugCSS),
 		Clock:       r.Time.Format("15:04:05 MST"),
 		Minute:      newDebugTrafficView(&r.LastMinute),
 	}
@@ -133,8 +132,10 @@ func newDebugView(r *debugReport, q debugQuery) *debugView {
 	for _, it := range r.Items {
 		row := v.row(it)
 		v.Rows = append(v.Rows, row)
-		v.tell(&row)
 		v.policy(&row)
+	}
+	for _, it := range r.found {
+		v.tell(it)
 	}
 	slices.SortStableFunc(v.Refusals, func(a, b debugRefusalRow) int {
 		return b.debugRefusal.Last.Compare(a.debugRefusal.Last)
@@ -152,32 +153,47 @@ func newDebugView(r *debugReport, q debugQuery) *debugView {
 func (v *debugView) row(it *debugItem) debugRow {
 	row := debugRow{
 		debugItem: it,
-		Label:     cmp.Or(it.Name, "(unnamed)"),
+		Label:     it.label(),
 		Bad:       it.State != ration.HealthOK.String(),
-		Link: v.Query.link(func(q *debugQuery) {
-			*q = debugQuery{sort: debugSorts[0], per: debugPerPage, refresh: q.refresh, show: it.ID}
-		}),
-		Bar:     newDebugBar(it.Budget),
-		Breaker: newDebugBreaker(&it.Breaker, v.Time),
-		Ceiling: term(it.Ceiling),
-		Backoff: term(it.BackoffBase),
-		Minute:  newDebugTrafficView(&it.LastMinute),
+		Link:      v.link(it),
+		Bar:       newDebugBar(it.Budget),
+		Breaker:   newDebugBreaker(&it.Breaker, v.Time),
+		Ceiling:   term(it.Ceiling),
+		Backoff:   term(it.BackoffBase),
+		Minute:    newDebugTrafficView(&it.LastMinute),
 
 		CeilingIs: it.Ceiling.State, BackoffIs: it.BackoffBase.State,
 	}
-	row.Title = row.Label
 	if it.Key != nil {
-		row.KeyLabel = cmp.Or(*it.Key, "(empty)")
-		row.Title += " / " + row.KeyLabel
+		row.KeyLabel = it.keyLabel()
 	}
 	return row
 }
 
-// tell lists what was refused to the row, and who retries around it.
-func (v *debugView) tell(row *debugRow) {
-	for _, r := range row.debugItem.Refusals {
+func (it *debugItem) label() string { return cmp.Or(it.Name, "(unnamed)") }
+
+func (it *debugItem) keyLabel() string { return cmp.Or(*it.Key, "(empty)") }
+
+// title returns label and key on one line.
+func (it *debugItem) title() string {
+	if it.Key == nil {
+		return it.label()
+	}
+	return it.label() + " / " + it.keyLabel()
+}
+
+// link returns the address of the item's own page.
+func (v *debugView) link(it *debugItem) string {
+	q := debugQuery{sort: debugSorts[0], per: debugPerPage, refresh: v.Query.refresh, show: it.ID}
+	return q.link(nil)
+}
+
+// tell lists what was refused to an item, and who retries around it: also if the
+// item is on another page.
+func (v *debugView) tell(it *debugItem) {
+	for _, r := range it.Refusals {
 		line := debugRefusalRow{
-			debugRefusal: r, Of: row.Title, Link: row.Link,
+			debugRefusal: r, Of: it.title(), Link: v.link(it),
 			Times: grouped(r.Count), When: v.when(r.Last),
 		}
 		if r.Count > 1 {
@@ -185,9 +201,9 @@ func (v *debugView) tell(row *debugRow) {
 		}
 		v.Refusals = append(v.Refusals, line)
 	}
-	for _, n := range row.debugItem.Nested {
+	for _, n := range it.Nested {
 		v.Nested = append(v.Nested, debugNestedRow{
-			debugNested: n, Of: row.Title, Link: row.Link,
+			debugNested: n, Of: it.title(), Link: v.link(it),
 			Times: grouped(n.Count), When: v.when(n.Last),
 		})
 	}
