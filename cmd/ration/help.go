@@ -56,11 +56,15 @@ func version(_ context.Context, args []string, std streams) error {
 	if len(args) > 0 {
 		return usage("takes no argument, and got %q", args[0])
 	}
+	_, err := fmt.Fprintln(std.out, versionText())
+	return err
+}
+
+// versionText names the program and what built it.
+func versionText() string {
 	module := "(devel)"
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 		module = info.Main.Version
 	}
-	_, err := fmt.Fprintf(std.out, "ration %s %s %s/%s\n",
-		module, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-	return err
+	return fmt.Sprintf("ration %s %s %s/%s", module, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

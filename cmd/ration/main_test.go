@@ -84,7 +84,7 @@ func TestUsage(t *testing.T) {
 		t.Fatal(err)
 	}
 	const see = " (see ration simulate -h)\n"
-	const flags = "--chain, --csv, --json, --policy, --preset, --rivals, --seed, --seeds, --trace, --variant"
+	const flags = "--chain, --csv, --html, --json, --policy, --preset, --rivals, --seed, --seeds, --svg, --trace, --variant"
 	presets := strings.Join(rationsim.TopologyPresetNames(), ", ")
 	pages := strings.Join(topics(), ", ")
 	var names []string

@@ -22,6 +22,9 @@ func simulate(ctx context.Context, args []string, std streams) error {
 	if err != nil {
 		return err
 	}
+	if err := o.writePage(ctx, r); err != nil {
+		return err
+	}
 	text := r.text()
 	if o.json {
 		if text, err = r.json(); err != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"flag"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/ration-go/ration/rationconfig/strict"
@@ -32,6 +33,7 @@ type simulateOptions struct {
 	seeds    whole
 	json     bool
 	csv      string
+	page     pageFiles
 }
 
 func simulateFlags(args []string) (o simulateOptions, err error) {
@@ -48,6 +50,7 @@ func simulateFlags(args []string) (o simulateOptions, err error) {
 	flags.Var(&o.seeds, "seeds", "")
 	flags.BoolVar(&o.json, "json", false, "")
 	flags.StringVar(&o.csv, "csv", "", "")
+	o.page.define(flags, args)
 	files, err := parse(flags, args)
 	if err == nil {
 		err = o.rivals.check()
@@ -60,7 +63,7 @@ func simulateFlags(args []string) (o simulateOptions, err error) {
 	switch {
 	case o.chain:
 		for name := range given {
-			if name != "chain" && name != "seed" && name != "json" {
+			if !slices.Contains([]string{"chain", "seed", "json", "html"}, name) {
 				err = usage("--chain is a table of its own, and --%s has no part in it", name)
 			}
 		}

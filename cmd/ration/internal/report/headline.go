@@ -108,7 +108,7 @@ func (h *headline) strip(side, column int) template.HTML {
 		}
 		low, high = min(low, c.Min), max(high, c.Max)
 	}
-	if !(high > low) {
+	if format := h.columns[column].format; format(low) == format(high) {
 		return ""
 	}
 	const w, margin = 88.0, 5.0
