@@ -196,10 +196,10 @@ func (r *rivalsResult) verdict() string {
 			text += " " + fmt.Sprintf(format, strings.Join(names, ", "))
 		}
 	}
-	add("It loses to %s, which do better in one number and no worse in the other.", both)
-	add("It serves less than %s, which send more.", served)
-	add("It sends more than %s, which serve less.", spared)
-	add("It loses nothing to %s, which do worse in one number or in both.", beaten)
+	add("It loses to %s in one number and beats them in none.", both)
+	add("It loses availability, at a better worst second, to %s.", served)
+	add("It loses on the worst second, at a better availability, to %s.", spared)
+	add("It beats %s in one number at least and loses to them in none.", beaten)
 	if both == nil && served == nil && spared == nil {
 		text += " Here it loses to none of the rivals."
 	}
