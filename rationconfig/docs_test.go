@@ -6,6 +6,7 @@ import (
 	"os"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -126,4 +127,22 @@ func takes(t *testing.T, within, key string) string {
 		t.Fatal(err)
 	}
 	return strings.TrimSuffix(text, "; put it in quotes")
+}
+
+// TestReadmeModules: the modules that README.md names are those that go.mod requires.
+func TestReadmeModules(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	must(t, err)
+	manifest, err := os.ReadFile("go.mod")
+	must(t, err)
+	_, list, _ := strings.Cut(string(readme), "own lines:\n\n```\n")
+	list, _, _ = strings.Cut(list, "```")
+	var required []string
+	for _, m := range regexp.MustCompile(`(?m)^\t(\S+) v`).FindAllSubmatch(manifest, -1) {
+		required = append(required, string(m[1]))
+	}
+	slices.Sort(required)
+	if got := strings.Fields(list); !slices.Equal(got, required) {
+		t.Errorf("README.md lists %q, go.mod %q", got, required)
+	}
 }

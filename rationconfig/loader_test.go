@@ -131,3 +131,53 @@ func TestLog(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 }
+
+// held loads a policy of two attempts, and holds up the first reload that finds three
+// until it is released.
+func held(t *testing.T, load func(l Loader, names ...string) (*Set, error)) (s *Set, entered, release chan struct{}) {
+	t.Helper()
+	entered, release = make(chan struct{}), make(chan struct{})
+	names := write(t, policy(2))
+	l := quietLoader()
+	l.Customize = func(_ string, p *ration.Policy) {
+		if p.Attempts == 3 {
+			close(entered)
+			<-release
+		}
+	}
+	s, err := load(l, names...)
+	must(t, err)
+	t.Cleanup(func() { s.Close() })
+	return s, entered, release
+}
+
+// TestCloseWhileReloading: a reload that has read the file when the set is closed is
+// not applied.
+func TestCloseWhileReloading(t *testing.T) {
+	s, entered, release := held(t, Loader.Watch)
+	rewrite(t, "a.yaml", policy(3))
+	<-entered
+	must(t, s.Close())
+	close(release)
+	<-s.watch.done
+	if got := executor(t, s, "p").Policy().Attempts; got != 2 {
+		t.Errorf("%d attempts", got)
+	}
+}
+
+// TestReloadOvertaken: a reload that began earlier, and has read an older file, does
+// not undo one that began later.
+func TestReloadOvertaken(t *testing.T) {
+	s, entered, release := held(t, Loader.Load)
+	rewrite(t, "a.yaml", policy(3))
+	slow := make(chan error)
+	go func() { slow <- s.Reload() }()
+	<-entered
+	rewrite(t, "a.yaml", policy(4))
+	must(t, s.Reload())
+	close(release)
+	must(t, <-slow)
+	if got := executor(t, s, "p").Policy().Attempts; got != 4 || s.Status().Reloads != 1 {
+		t.Errorf("%d attempts, %+v", got, s.Status())
+	}
+}

@@ -70,7 +70,7 @@ type Backoff struct {
 	// Transient is the wait before the first retry after a transient failure.
 	Transient *strict.Duration `in:"(0,)" default:"100ms"`
 
-	// Throttled is the same after the dependency asked for less.
+	// Throttled is that wait after the dependency has asked for less traffic.
 	Throttled *strict.Duration `in:"(0,)" default:"1s"`
 
 	// Factor is how much longer each wait is than the one before.
@@ -150,7 +150,7 @@ type Breaker struct {
 	// failed; 0 is off.
 	FailureRatio *strict.Share `in:"[0,1]" default:"0"`
 
-	// Window is how far back failureRatio looks.
+	// Window is how far back failureRatio looks, at least 10ms.
 	Window *strict.Duration `in:"(0,)" default:"30s"`
 
 	// MinimumCalls is how many attempts in the window failureRatio needs.

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -163,6 +164,12 @@ func TestWatchLinkFarAway(t *testing.T) {
 	w := watch(t, at("etc", "p.yaml"))
 	must(t, os.Symlink("two", at("swap")), os.Rename(at("swap"), at("releases", "current")))
 	w.until(3)
+	// What no longer leads to the file is no longer watched.
+	got := w.watch.notify.WatchList()
+	slices.Sort(got)
+	if want := []string{at("etc"), at("releases"), at("releases", "two")}; !slices.Equal(got, want) {
+		t.Errorf("%q are watched", got)
+	}
 }
 
 // TestWatchLayers: any of several files may change.
@@ -219,6 +226,7 @@ func TestClose(t *testing.T) {
 	names := write(t, policy(2))
 	w := watch(t, names...)
 	must(t, w.Close(), w.Close())
+	<-w.watch.done
 	rewrite(t, names[0], policy(5))
 	if got := executor(t, w.Set, "p").Policy().Attempts; got != 2 {
 		t.Errorf("%d attempts", got)
