@@ -48,67 +48,6 @@ func TopologyPresetNames() []string {
 	return names
 }
 
-// Clone returns a copy of t whose entries, services and calls can be changed
-// without changing t.
-func (t Topology) Clone() Topology {
-	t.Entries = slices.Clone(t.Entries)
-	t.Services = slices.Clone(t.Services)
-	for i := range t.Services {
-		t.Services[i].Calls = slices.Clone(t.Services[i].Calls)
-	}
-	return t
-}
-
-// WithPolicies returns a copy of t in which each policy is what change makes of
-// it. from and to are the names of the entry or service that calls and of the
-// service that is called.
-func (t Topology) WithPolicies(
-	change func(from, to string, p ration.Policy) ration.Policy,
-) Topology {
-	t = t.Clone()
-	for i := range t.Entries {
-		n := &t.Entries[i]
-		n.Policy = change(n.name(), n.To, n.Policy)
-	}
-	for i := range t.Services {
-		for j := range t.Services[i].Calls {
-			d := &t.Services[i].Calls[j]
-			d.Policy = change(t.Services[i].Name, d.To, d.Policy)
-		}
-	}
-	return t
-}
-
-// WithLimiter returns a copy of t in which every caller has a limiter of this
-// kind in place of its budget. nil leaves them with neither.
-func (t Topology) WithLimiter(limiter func() Limiter) Topology {
-	t = t.withBudget(ration.NoBudget)
-	for i := range t.Entries {
-		t.Entries[i].Limiter = limiter
-	}
-	for i := range t.Services {
-		for j := range t.Services[i].Calls {
-			t.Services[i].Calls[j].Limiter = limiter
-		}
-	}
-	return t
-}
-
-// WithObedience returns a copy of t in which every caller obeys the word of a
-// service that has given up, so that no loops nest.
-func (t Topology) WithObedience() Topology {
-	t = t.Clone()
-	for i := range t.Entries {
-		t.Entries[i].ObeyGiveUp = true
-	}
-	for i := range t.Services {
-		for j := range t.Services[i].Calls {
-			t.Services[i].Calls[j].ObeyGiveUp = true
-		}
-	}
-	return t
-}
-
 // withBudget returns a copy of t with this budget everywhere.
 func (t Topology) withBudget(b *ration.Budget) Topology {
 	return t.WithPolicies(func(_, _ string, p ration.Policy) ration.Policy {
