@@ -248,5 +248,6 @@ func (o *drillOptions) allowance() string {
 	return fmt.Sprintf("At %d actions a second, a budget of %s%% + %s/s adds at most %.2f attempts "+
 		"to an action, over time. Three of them add up, to %s. With the loop broken only the "+
 		"hop that meets the trouble retries, and the most is %s at any depth.",
-		o.rate.value, decimal(100*a.Fraction), decimal(a.MinimumPerSecond), one, times(1+3*one), times(1+one))
+		o.rate.value, decimal(100*a.Fraction), decimal(a.MinimumPerSecond), one, times(1+3*one),
+		times(1+one))
 }
