@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/ration-go/ration"
@@ -177,7 +178,7 @@ func (r *rivalsResult) verdict() string {
 		theirs, _ := share.band(b)
 		theirWorst, _ := worst.band(b)
 		serves, spares := r.rank(b, share, true), r.rank(b, worst, false)
-		text := fmt.Sprintf("%s (%s, %s)", b.Name, percent(theirs.Median), times(theirWorst.Median))
+		text := fmt.Sprintf("%q (%s, %s)", b.Name, percent(theirs.Median), times(theirWorst.Median))
 		switch {
 		case serves != worse && spares != worse && serves+spares > 0:
 			both = append(both, text)
@@ -186,7 +187,7 @@ func (r *rivalsResult) verdict() string {
 		case spares == better:
 			spared = append(spared, text)
 		case serves == worse || spares == worse:
-			beaten = append(beaten, b.Name)
+			beaten = append(beaten, strconv.Quote(b.Name))
 		}
 	}
 	text := fmt.Sprintf("Ration has %s of %s and a worst second of %s at %s.", percent(ours.Median),
@@ -196,10 +197,10 @@ func (r *rivalsResult) verdict() string {
 			text += " " + fmt.Sprintf(format, strings.Join(names, ", "))
 		}
 	}
-	add("It loses to %s in one number and beats them in none.", both)
+	add("It loses to %s in one number and wins in none.", both)
 	add("It loses availability, at a better worst second, to %s.", served)
 	add("It loses on the worst second, at a better availability, to %s.", spared)
-	add("It beats %s in one number at least and loses to them in none.", beaten)
+	add("It wins against %s in one number at least and loses in none.", beaten)
 	if both == nil && served == nil && spared == nil {
 		text += " Here it loses to none of the rivals."
 	}

@@ -21,6 +21,11 @@ var goldens = map[string]string{
 	"saturation.golden":      "simulate --preset saturation --seed 7",
 	"everything.golden":      "simulate testdata/everything.yaml",
 	"everything-json.golden": "simulate --json --seeds 2 testdata/everything.yaml",
+	"topology.golden":        "simulate --seeds 2 testdata/topology.yaml",
+	"metastable.golden":      "simulate --seeds 1 --preset metastable",
+	"backfill.golden":        "simulate --seeds 3 --preset backfill",
+	"rivals.golden":          "simulate --seeds 2 --preset throttled --rivals=grpc,aws,none",
+	"rivals-json.golden":     "simulate --seeds 2 --preset throttled --rivals=grpc,none --json",
 }
 
 func TestGoldens(t *testing.T) {

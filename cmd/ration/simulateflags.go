@@ -3,6 +3,7 @@ package main
 import (
 	"flag"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -62,7 +63,7 @@ func simulateFlags(args []string) (o simulateOptions, err error) {
 	flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
 	switch {
 	case o.chain:
-		for name := range given {
+		for _, name := range slices.Sorted(maps.Keys(given)) {
 			if !slices.Contains([]string{"chain", "seed", "json", "html"}, name) {
 				err = usage("--chain is a table of its own, and --%s has no part in it", name)
 			}

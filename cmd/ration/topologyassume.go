@@ -227,6 +227,9 @@ func (e edge) parts() []string {
 		parts = append(parts, "ceiling "+ceilingText(p))
 	}
 	parts = append(parts, limitText(p.Deadline)+" in all")
+	if p.Attempts > 1 {
+		parts = append(parts, "backoff "+strings.ReplaceAll(backoffText(p), ",", ""))
+	}
 	switch {
 	case p.Attempts == 1:
 	case e.limiter:

@@ -20,7 +20,7 @@ func (r *topologyResult) json() ([]byte, error) {
 		{"duration_s", r.base.Duration.Seconds()},
 		{"focus", r.focusName()},
 	}
-	var variants, separates []object
+	variants, separates := []object{}, []object{}
 	for i, b := range r.bands {
 		variants = append(variants, r.variantObject(i))
 		for _, other := range r.bands[i+1:] {
@@ -32,11 +32,8 @@ func (r *topologyResult) json() ([]byte, error) {
 			})
 		}
 	}
-	out = append(out, member{"variants", variants})
-	if separates != nil {
-		out = append(out, member{"separates", separates})
-	}
-	return encode(append(out, member{"verdict", r.verdict()}))
+	return encode(append(out, member{"variants", variants}, member{"separates", separates},
+		member{"verdict", r.verdict()}))
 }
 
 func encode(out object) ([]byte, error) {

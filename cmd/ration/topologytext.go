@@ -35,8 +35,8 @@ func (r *topologyResult) heading() string {
 	if r.question != "" {
 		fmt.Fprintf(&b, "%s\n", wrap(r.question, lineWidth, 0))
 	}
-	b.WriteString("\nThe policies are real: the code that ships decides, on a simulated clock, in each\n" +
-		"replica for itself. The rest is a model, and nothing here is a real network.\n")
+	b.WriteString("\nThe policies are real: the code that ships decides, on a simulated clock and\n" +
+		"for each replica apart. The rest is a model, and nothing here is a real network.\n")
 	const indent = 16
 	for _, a := range r.assumptions() {
 		term := shortName(a[0], indent-4)
