@@ -6,8 +6,16 @@ import (
 )
 
 // nestedKey marks a context that is inside an attempt of a policy that retries.
-// Its value is true.
+// Its value is a func() RetryingCaller if it is known who that is, and else true.
 type nestedKey struct{}
+
+// A RetryingCaller is who retries around a request that is being served: what is
+// safe to show of it. The zero value is somebody unknown. It is a value.
+type RetryingCaller struct {
+	Peer  string // its address, without the port
+	Route string // what it asked for: the pattern or method that serves it
+	Agent string // what it calls itself
+}
 
 // WithNestedRetry returns a context that says: whoever started this work will
 // retry it. Server middleware calls it when a request carries the marker; an
@@ -22,11 +30,28 @@ func WithNestedRetry(ctx context.Context) context.Context {
 	return context.WithValue(ctx, nestedKey{}, true)
 }
 
+// WithNestedRetryFrom is [WithNestedRetry] for middleware that can say who will
+// retry. from is called when somebody asks, during the request, and must be safe
+// for concurrent use.
+func WithNestedRetryFrom(ctx context.Context, from func() RetryingCaller) context.Context {
+	return context.WithValue(ctx, nestedKey{}, from)
+}
+
+// RetryingCallerOf returns who will retry the work that ctx is for, and false if
+// nobody will or it is not known who. The innermost loop counts: inside an attempt
+// of an executor it is that, in this process, which has no name.
+func RetryingCallerOf(ctx context.Context) (RetryingCaller, bool) {
+	from, ok := ctx.Value(nestedKey{}).(func() RetryingCaller)
+	if !ok {
+		return RetryingCaller{}, false
+	}
+	return from(), true
+}
+
 // IsNestedRetry reports whether ctx is inside an attempt that something above
 // will retry.
 func IsNestedRetry(ctx context.Context) bool {
-	nested, _ := ctx.Value(nestedKey{}).(bool)
-	return nested
+	return ctx.Value(nestedKey{}) != nil
 }
 
 // A GiveUp notes that work done for a request has used up its own chance of

@@ -47,6 +47,30 @@ func TestNestedRetryIsReported(t *testing.T) {
 	}
 }
 
+// Who retries is known as far as somebody said, and inside an attempt that is
+// retried it is the attempt.
+func TestRetryingCallerOf(t *testing.T) {
+	shop := ration.RetryingCaller{Peer: "10.0.0.7", Route: "GET /cart", Agent: "shop/2"}
+	from := ration.WithNestedRetryFrom(t.Context(), func() ration.RetryingCaller { return shop })
+	check := func(ctx context.Context, want ration.RetryingCaller, nested bool) {
+		t.Helper()
+		got, known := ration.RetryingCallerOf(ctx)
+		if got != want || known != (want != ration.RetryingCaller{}) || ration.IsNestedRetry(ctx) != nested {
+			t.Errorf("got %+v, %t, nested %t", got, known, ration.IsNestedRetry(ctx))
+		}
+	}
+	var nobody ration.RetryingCaller
+	check(t.Context(), nobody, false)
+	check(ration.WithNestedRetry(t.Context()), nobody, true)
+	check(from, shop, true)
+	for attempts, want := range map[int]ration.RetryingCaller{1: shop, 3: nobody} {
+		_ = ration.MustNew(ration.Policy{Attempts: attempts}).Run(from, func(ctx context.Context) error {
+			check(ctx, want, true)
+			return nil
+		})
+	}
+}
+
 // Within a process the mark rides on the attempt's own context.
 func TestNestedRetryWithinAProcess(t *testing.T) {
 	for _, tc := range []struct {

@@ -310,3 +310,36 @@ func TestMarksWithin(t *testing.T) {
 		}
 	})
 }
+
+// While a marked call is served, it can be asked who will retry it.
+func TestRetryingCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var marked, unmarked ration.RetryingCaller
+		known := false
+		calls := 0
+		b := &backend{unary: func(ctx context.Context, _ int) error {
+			if calls++; calls == 1 {
+				marked, known = ration.RetryingCallerOf(ctx)
+			} else {
+				unmarked, _ = ration.RetryingCallerOf(ctx)
+			}
+			return nil
+		}}
+		conn := connect(t, serve(t, b, rationgrpc.ServerOptions()...), grpc.WithUserAgent("shop/2"))
+		client := testpb.NewTestServiceClient(conn)
+		for _, ctx := range []context.Context{
+			metadata.AppendToOutgoingContext(t.Context(), rationgrpc.RetryingKey, "1"), t.Context(),
+		} {
+			if _, err := client.EmptyCall(ctx, &testpb.Empty{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !known || marked.Peer != "bufconn" || !strings.HasPrefix(marked.Agent, "shop/2 ") ||
+			marked.Route != "/grpc.testing.TestService/EmptyCall" {
+			t.Errorf("marked: %+v, %t", marked, known)
+		}
+		if unmarked != (ration.RetryingCaller{}) {
+			t.Errorf("unmarked: %+v", unmarked)
+		}
+	})
+}

@@ -3,9 +3,11 @@ package rationgrpc
 import (
 	"context"
 	"errors"
+	"net"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
 	"github.com/ration-go/ration"
@@ -59,9 +61,9 @@ func ServerOptions(opts ...ServerOption) []grpc.ServerOption {
 }
 
 func (c *serverConfig) unary(
-	ctx context.Context, req any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler,
+	ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler,
 ) (any, error) {
-	ctx, gaveUp := c.inbound(ctx)
+	ctx, gaveUp := c.inbound(ctx, info.FullMethod)
 	resp, err := handle(ctx, req)
 	if err != nil && gaveUp.Marked() {
 		// It fails only outside of a call, which this is not.
@@ -71,9 +73,9 @@ func (c *serverConfig) unary(
 }
 
 func (c *serverConfig) stream(
-	srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler,
+	srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler,
 ) error {
-	ctx, gaveUp := c.inbound(stream.Context())
+	ctx, gaveUp := c.inbound(stream.Context(), info.FullMethod)
 	err := handle(srv, &inboundStream{ServerStream: stream, ctx: ctx})
 	if err != nil && gaveUp.Marked() {
 		stream.SetTrailer(metadata.Pairs(pushbackKey, "-1"))
@@ -91,10 +93,12 @@ func (s *inboundStream) Context() context.Context { return s.ctx }
 
 // inbound publishes what the caller said. The GiveUp is nil unless the caller
 // retries and loops are to be broken.
-func (c *serverConfig) inbound(ctx context.Context) (context.Context, *ration.GiveUp) {
+func (c *serverConfig) inbound(
+	ctx context.Context, method string,
+) (context.Context, *ration.GiveUp) {
 	var gaveUp *ration.GiveUp
 	if isMarker(metadata.ValueFromIncomingContext(ctx, RetryingKey)) {
-		ctx = ration.WithNestedRetry(ctx)
+		ctx = nested(ctx, method)
 		if c.breakLoops {
 			gaveUp = &ration.GiveUp{}
 			ctx = ration.WithGiveUp(ctx, gaveUp)
@@ -110,6 +114,24 @@ func (c *serverConfig) inbound(ctx context.Context) (context.Context, *ration.Gi
 		}
 	}
 	return ctx, gaveUp
+}
+
+// nested marks ctx as that of a call whose caller retries, and who that is can be
+// found out.
+func nested(ctx context.Context, method string) context.Context {
+	return ration.WithNestedRetryFrom(ctx, func() ration.RetryingCaller {
+		c := ration.RetryingCaller{Route: method}
+		if p, ok := peer.FromContext(ctx); ok && p.Addr != nil {
+			c.Peer = p.Addr.String()
+			if host, _, err := net.SplitHostPort(c.Peer); err == nil {
+				c.Peer = host
+			}
+		}
+		if agents := metadata.ValueFromIncomingContext(ctx, "user-agent"); len(agents) > 0 {
+			c.Agent = agents[0]
+		}
+		return c
+	})
 }
 
 // outbound gives an [*ration.Error] a status, also within an error that wraps it,

@@ -6,6 +6,8 @@ import (
 	"net"
 	"net/http"
 	"strings"
+
+	"github.com/ration-go/ration"
 )
 
 // A caller is where a nested retry comes from: what is safe to show of the
@@ -32,22 +34,18 @@ func (c caller) clone() caller {
 
 const callerLength = 160 // bytes of each of its parts
 
-type callerKey struct{}
-
-// withCaller puts into ctx who sends r, while a page is there that shows it.
-func withCaller(ctx context.Context, r *http.Request, next http.Handler) context.Context {
+// nested marks ctx as that of a request whose sender retries, and says who that is
+// while a page is there that shows it.
+func nested(ctx context.Context, r *http.Request, next http.Handler) context.Context {
 	if recording.Load() == 0 {
-		return ctx
+		return ration.WithNestedRetry(ctx)
 	}
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
 		host = r.RemoteAddr
 	}
-	return context.WithValue(ctx, callerKey{}, caller{
-		peer:  cut(cmp.Or(host, "unknown"), callerLength),
-		route: cut(routeOf(r, next), callerLength),
-		agent: cut(r.UserAgent(), callerLength),
-	})
+	c := ration.RetryingCaller{Peer: host, Route: routeOf(r, next), Agent: r.UserAgent()}
+	return ration.WithNestedRetryFrom(ctx, func() ration.RetryingCaller { return c })
 }
 
 // routeOf returns the pattern that r matches. A mux sets it on the request as it
@@ -61,8 +59,13 @@ func routeOf(r *http.Request, next http.Handler) string {
 }
 
 func callerOf(ctx context.Context) caller {
-	if c, ok := ctx.Value(callerKey{}).(caller); ok {
-		return c
+	c, ok := ration.RetryingCallerOf(ctx)
+	if !ok {
+		return inProcess
 	}
-	return inProcess
+	return caller{
+		peer:  cut(cmp.Or(c.Peer, "unknown"), callerLength),
+		route: cut(c.Route, callerLength),
+		agent: cut(c.Agent, callerLength),
+	}
 }

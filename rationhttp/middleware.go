@@ -100,7 +100,7 @@ func (in *inbound) serve(w http.ResponseWriter, r *http.Request, next http.Handl
 		ctx = ration.WithCriticality(ctx, level)
 	}
 	if marked(r.Header) {
-		ctx = withCaller(ration.WithNestedRetry(ctx), r, next)
+		ctx = nested(ctx, r, next)
 		if in.breakLoops {
 			gaveUp := &ration.GiveUp{}
 			ctx = ration.WithGiveUp(ctx, gaveUp)
