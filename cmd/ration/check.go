@@ -68,8 +68,10 @@ func checkFile(arg string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if len(c.configs) == 0 {
-			return "a scenario", nil
+		if t := c.topology; t != nil {
+			return fmt.Sprintf("a scenario with %s and %s",
+				plural(len(t.base.Services), "service", "services"),
+				plural(len(t.variants), "variant", "variants")), nil
 		}
 		return "a scenario with " + plural(len(c.configs), "policy", "policies"), nil
 	}

@@ -255,6 +255,8 @@ those that a scenario has. "ration drill --policy" puts it on real connections.
 
 	$ ration simulate --policy policies.yaml#orders checkout.yaml
 	...
+	Compared with "no budget", "orders" cuts the worst second from 4.10x to 1.15x
+	and costs 0.22 points of availability (75.31% to 75.09%).
 
 # On real connections
 

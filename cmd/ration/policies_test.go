@@ -21,6 +21,10 @@ func files(t *testing.T, texts map[string]string) {
 // ofPolicies are files for these tests.
 func ofPolicies(t *testing.T) {
 	t.Helper()
+	services, err := os.ReadFile("testdata/manual/shop.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
 	files(t, map[string]string{
 		"base.yaml": "budgets: {db: {fraction: 20%}}\npolicies:\n" +
 			"  orders: {attempts: 4, attemptTimeout: 500ms, budget: {shared: db}}\n  single: {preset: none}\n",
@@ -28,6 +32,7 @@ func ofPolicies(t *testing.T) {
 		"layer.yaml":    "policies: {orders: {budget: {shared: db}}}", // not good alone
 		"a,b.yaml":      "policies: {comma: {}}",
 		"scenario.yaml": tiny,
+		"services.yaml": string(services),
 		"bad.yaml":      "policies:\n  p: {attempts: 0}\n  q: {deadline: 5}\n",
 		"worse.yaml":    "duration: 1\nrate: -1\n",
 	})
@@ -42,6 +47,7 @@ func TestCheck(t *testing.T) {
 		{"base.yaml", "base.yaml: 2 policies: orders, single\n", "", 0},
 		{"base.yaml a,b.yaml scenario.yaml", "base.yaml: 2 policies: orders, single\na,b.yaml: 1 policy: comma\n" +
 			"scenario.yaml: a scenario with 2 policies\n", "", 0},
+		{"services.yaml", "services.yaml: a scenario with 3 services and 4 variants\n", "", 0},
 		{"base.yaml,layer.yaml", "base.yaml,layer.yaml: 2 policies: orders, single\n", "", 0},
 		{"layer.yaml", "", "layer.yaml:1: policies.orders.budget.shared: names \"db\", and the file has no budgets; " +
 			"add it under budgets\n", 2},
@@ -129,10 +135,12 @@ func TestSimulatePolicy(t *testing.T) {
 	for args, want := range map[string]string{
 		"base.yaml#ordres": "ration simulate: base.yaml has no policy \"ordres\"; did you mean orders?\n",
 		"none.yaml#x":      "none.yaml: does not exist\n",
-		"bad.yaml":         "bad.yaml:2: policies.p.attempts: 0 is not a whole number from 1 (and 1 more)\n",
-		"#x":               "ration simulate: invalid value \"#x\" for flag --policy: it is not FILE#NAME (see ration simulate -h)\n",
+		"base.yaml services.yaml": "ration simulate: --policy is for scenarios with one dependency, " +
+			"and this has several services\n",
+		"bad.yaml": "bad.yaml:2: policies.p.attempts: 0 is not a whole number from 1 (and 1 more)\n",
+		"#x":       "ration simulate: invalid value \"#x\" for flag --policy: it is not FILE#NAME (see ration simulate -h)\n",
 	} {
-		out, err, code := console(t, "", "simulate", "--policy", args)
+		out, err, code := console(t, "", append([]string{"simulate", "--policy"}, strings.Fields(args)...)...)
 		if out != "" || err != want || code != statusUnusable {
 			t.Errorf("%s: %d, %q, %q", args, code, out, err)
 		}
