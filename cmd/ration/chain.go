@@ -27,12 +27,13 @@ func simulateChain(ctx context.Context, seed uint64) (*chainResult, error) {
 	return &chainResult{seed, rows}, err
 }
 
-const chainQuestion = "How many attempts does the last service of a chain get for each call, when " +
-	"every caller retries?"
+const chainQuestion = "How many attempts does the last service of a chain get for each call, " +
+	"when every caller retries?"
 
 func (r *chainResult) text() []byte {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Scenario %s, seed %d.\n%s\n\n", chainPreset, r.seed, wrap(chainQuestion, lineWidth, 0))
+	fmt.Fprintf(&b, "Scenario %s, seed %d.\n", chainPreset, r.seed)
+	b.WriteString(wrap(chainQuestion, lineWidth, 0) + "\n\n")
 	b.WriteString("The policies are real: the code that ships decides, on a simulated clock. The\n" +
 		"rest is a model, and nothing here is a real network.\n")
 	const indent = 16
@@ -84,10 +85,10 @@ func multiple(x float64) string {
 
 func (r *chainResult) verdict() string {
 	last := r.rows[len(r.rows)-1]
-	return fmt.Sprintf("At depth %d each call becomes %s attempts at the last service without budgets, "+
-		"%s with a budget in every caller, and %s with the loop broken as well: retries multiply without "+
-		"budgets, add up with them, and stay at one caller's share where the loop is broken.",
-		last.Depth, multiple(last.NoBudget), times(last.Budget), times(last.Broken))
+	return fmt.Sprintf("At depth %d each call becomes %s attempts at the last service without "+
+		"budgets, %s with a budget in every caller, and %s with the loop broken as well: retries "+
+		"multiply without budgets, add up with them, and stay at one caller's share where the loop "+
+		"is broken.", last.Depth, multiple(last.NoBudget), times(last.Budget), times(last.Broken))
 }
 
 func (r *chainResult) json() ([]byte, error) {

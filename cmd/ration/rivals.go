@@ -170,41 +170,63 @@ func (r *rivalsResult) verdict() string {
 	share, worst := r.answered(), r.worst(r.focus)
 	ours, _ := share.band(r.bands[0])
 	oursWorst, _ := worst.band(r.bands[0])
-	var both, served, spared, beaten []string
+	text := fmt.Sprintf("Ration has %s of %s and a worst second of %s at %s.", percent(ours.Median),
+		share.label, times(oursWorst.Median), r.focusName())
+	names := make(map[standing][]string)
 	for _, b := range r.sorted() {
 		if b.Name == rationLimiter {
 			continue
 		}
-		theirs, _ := share.band(b)
-		theirWorst, _ := worst.band(b)
-		serves, spares := r.rank(b, share, true), r.rank(b, worst, false)
-		text := fmt.Sprintf("%q (%s, %s)", b.Name, percent(theirs.Median), times(theirWorst.Median))
-		switch {
-		case serves != worse && spares != worse && serves+spares > 0:
-			both = append(both, text)
-		case serves == better:
-			served = append(served, text)
-		case spares == better:
-			spared = append(spared, text)
-		case serves == worse || spares == worse:
-			beaten = append(beaten, strconv.Quote(b.Name))
+		x, name := r.standing(b), strconv.Quote(b.Name)
+		if x != beaten {
+			theirs, _ := share.band(b)
+			theirWorst, _ := worst.band(b)
+			name += fmt.Sprintf(" (%s, %s)", percent(theirs.Median), times(theirWorst.Median))
+		}
+		names[x] = append(names[x], name)
+	}
+	for x, sentence := range standings {
+		if sentence != "" && names[standing(x)] != nil {
+			text += " " + fmt.Sprintf(sentence, strings.Join(names[standing(x)], ", "))
 		}
 	}
-	text := fmt.Sprintf("Ration has %s of %s and a worst second of %s at %s.", percent(ours.Median),
-		share.label, times(oursWorst.Median), r.focusName())
-	add := func(format string, names []string) {
-		if names != nil {
-			text += " " + fmt.Sprintf(format, strings.Join(names, ", "))
-		}
-	}
-	add("It loses to %s in one number and wins in none.", both)
-	add("It loses availability, at a better worst second, to %s.", served)
-	add("It loses on the worst second, at a better availability, to %s.", spared)
-	add("It wins against %s in one number at least and loses in none.", beaten)
-	if both == nil && served == nil && spared == nil {
+	if names[ahead] == nil && names[generous] == nil && names[frugal] == nil {
 		text += " Here it loses to none of the rivals."
 	}
 	return text
+}
+
+// A standing is how a rival stands to Ration in both numbers.
+type standing int
+
+const (
+	alike    standing = iota
+	ahead             // better in one, and worse in none
+	generous          // serves more and sends more
+	frugal            // serves less and sends less
+	beaten            // worse in one, and better in none
+)
+
+var standings = [...]string{
+	ahead:    "It loses to %s in one number and wins in none.",
+	generous: "It loses availability, at a better worst second, to %s.",
+	frugal:   "It loses on the worst second, at a better availability, to %s.",
+	beaten:   "It wins against %s in one number at least and loses in none.",
+}
+
+func (r *rivalsResult) standing(b *rationsim.TopologyBands) standing {
+	serves, spares := r.rank(b, r.answered(), true), r.rank(b, r.worst(r.focus), false)
+	switch {
+	case serves == better && spares == worse:
+		return generous
+	case serves == worse && spares == better:
+		return frugal
+	case serves == better || spares == better:
+		return ahead
+	case serves == worse || spares == worse:
+		return beaten
+	}
+	return alike
 }
 
 // json has what the text has, and each rival as a variant.

@@ -61,16 +61,10 @@ func simulateFlags(args []string) (o simulateOptions, err error) {
 	}
 	given := make(map[string]bool)
 	flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	if o.chain {
+		return o, chainFlags(given, files)
+	}
 	switch {
-	case o.chain:
-		for _, name := range slices.Sorted(maps.Keys(given)) {
-			if !slices.Contains([]string{"chain", "seed", "json", "html"}, name) {
-				err = usage("--chain is a table of its own, and --%s has no part in it", name)
-			}
-		}
-		if len(files) > 0 {
-			err = usage("--chain is a table of its own, and takes no scenario")
-		}
 	case len(files) > 1:
 		err = usage("takes one scenario, and got %q and %q", files[0], files[1])
 	case len(files) == 1 && given["preset"]:
@@ -83,6 +77,19 @@ func simulateFlags(args []string) (o simulateOptions, err error) {
 		o.preset = defaultPreset
 	}
 	return o, err
+}
+
+// chainFlags refuses what has no part in the table of chains.
+func chainFlags(given map[string]bool, files []string) error {
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if !slices.Contains([]string{"chain", "seed", "json", "html"}, name) {
+			return usage("--chain is a table of its own, and --%s has no part in it", name)
+		}
+	}
+	if len(files) > 0 {
+		return usage("--chain is a table of its own, and takes no scenario")
+	}
+	return nil
 }
 
 // comparison returns what the options ask for.

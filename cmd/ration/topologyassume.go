@@ -150,7 +150,8 @@ func capacityText(s rationsim.Service) string {
 
 func troubleTexts(s rationsim.Service) (parts []string) {
 	for _, b := range s.Brownouts {
-		parts = append(parts, fmt.Sprintf("%s times as slow %s", decimal(b.Slower), spanText(b.From, b.For)))
+		parts = append(parts,
+			fmt.Sprintf("%s times as slow %s", decimal(b.Slower), spanText(b.From, b.For)))
 	}
 	for _, o := range s.Outages {
 		parts = append(parts, "down "+spanText(o.From, o.For))

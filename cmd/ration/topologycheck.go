@@ -171,6 +171,7 @@ func (c *topologyChecker) load(at string, l *loadSection) {
 	case len(ways) == 0:
 		c.Problem(at, "says not how calls arrive; give one of rate, shape, ramp, spike, daily, "+
 			"users and trace")
+		return
 	case len(ways) > 1:
 		c.Problem(at+"."+ways[1], "stands beside %s, and only one of them can say how calls arrive",
 			ways[0])
@@ -181,30 +182,39 @@ func (c *topologyChecker) load(at string, l *loadSection) {
 	if l.Burst != nil && (l.Users != nil || l.Trace != nil) {
 		c.Problem(at+".burst", "has no effect beside %s; remove it", ways[0])
 	}
-	if b := l.Burst; b != nil && b.Dispersion != nil && (b.Factor != nil || b.Share != nil) {
-		c.Problem(at+".burst.dispersion", "stands beside factor or share, and says the same as "+
-			"both; remove it or them")
-	}
-	if b := l.Burst; b != nil && b.Factor != nil && b.Share != nil &&
-		*b.Factor*float64(*b.Share) > 1 {
-		c.Problem(at+".burst.factor", "%v for %v of the time is more than the average allows; "+
-			"factor times share is 1 at most", *b.Factor, *b.Share)
-	}
+	c.burst(at+".burst", l.Burst)
 	if orZero(l.Sheddable)+orZero(l.CriticalPlus) > 1 {
 		c.Problem(at+".criticalPlus", "and sheddable are more than 1 together")
 	}
-	for i := range l.Shape {
-		if i > 0 && *l.Shape[i].At < *l.Shape[i-1].At {
+	c.rates(at, l)
+	if l.Trace != nil {
+		if _, err := c.builder.load(l); err != nil {
+			c.Problem(at+".trace", "%s", asPart(err))
+		}
+	}
+}
+
+func (c *topologyChecker) burst(at string, b *burstSection) {
+	switch {
+	case b == nil:
+	case b.Dispersion != nil && (b.Factor != nil || b.Share != nil):
+		c.Problem(at+".dispersion", "stands beside factor or share, and says the same as "+
+			"both; remove it or them")
+	case b.Factor != nil && b.Share != nil && *b.Factor*float64(*b.Share) > 1:
+		c.Problem(at+".factor", "%v for %v of the time is more than the average allows; "+
+			"factor times share is 1 at most", *b.Factor, *b.Share)
+	}
+}
+
+// rates checks what says how the rate changes.
+func (c *topologyChecker) rates(at string, l *loadSection) {
+	for i := 1; i < len(l.Shape); i++ {
+		if *l.Shape[i].At < *l.Shape[i-1].At {
 			c.Problem(strict.At(at+".shape", i)+".at", "is before the point above it; sort them")
 		}
 	}
 	if d := l.Daily; d != nil && *d.High < *d.Low {
 		c.Problem(at+".daily.high", "%v is below low %v", *d.High, *d.Low)
-	}
-	if l.Trace != nil {
-		if _, err := c.builder.load(l); err != nil {
-			c.Problem(at+".trace", "%s", asPart(err))
-		}
 	}
 }
 
@@ -270,22 +280,28 @@ func (c *topologyChecker) idle(at string, s *serviceSettings) {
 }
 
 func (c *topologyChecker) latency(at string, l *serviceLatency) {
-	quantiles, exponential := l.Quantiles != nil, l.Exponential != nil
+	percentiles := l.P50 != nil || l.P99 != nil
 	switch {
-	case quantiles && len(l.Quantiles) == 0:
-		c.Problem(at+".quantiles", "is an empty list; give it a point such as {q: 50%%, value: 20ms}")
-	case exponential && (quantiles || l.P50 != nil || l.P99 != nil):
+	case l.Exponential != nil && (l.Quantiles != nil || percentiles):
 		c.Problem(at+".exponential", "stands beside another form; keep one")
-	case quantiles && (l.P50 != nil || l.P99 != nil):
+	case l.Quantiles != nil && percentiles:
 		c.Problem(at+".quantiles", "stand beside p50 or p99; keep one form")
-	case l.P50 != nil && l.P99 != nil && *l.P99 < *l.P50:
+	case l.Quantiles != nil:
+		c.quantiles(at+".quantiles", l.Quantiles)
+	case percentiles && *l.P99 < *l.P50:
 		c.Problem(at+".p99", "%v is below p50 %v", short(time.Duration(*l.P99)),
 			short(time.Duration(*l.P50)))
 	}
-	for i := 1; i < len(l.Quantiles); i++ {
-		a, b := l.Quantiles[i-1], l.Quantiles[i]
+}
+
+func (c *topologyChecker) quantiles(at string, points []quantileSection) {
+	if len(points) == 0 {
+		c.Problem(at, "is an empty list; give it a point such as {q: 50%%, value: 20ms}")
+	}
+	for i := 1; i < len(points); i++ {
+		a, b := points[i-1], points[i]
 		if *b.Q < *a.Q || *b.Value < *a.Value {
-			c.Problem(strict.At(at+".quantiles", i), "is below the point before it; both numbers must rise")
+			c.Problem(strict.At(at, i), "is below the point before it; both numbers must rise")
 		}
 	}
 }

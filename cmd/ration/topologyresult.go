@@ -88,7 +88,6 @@ func troubleEnds(t rationsim.Topology) (end time.Duration, ok bool) {
 
 // A measure is a number that each run has, or has not.
 type measure struct {
-	key    string // in JSON; "" for one that has no place there
 	label  string
 	format func(float64) string
 	of     func(*rationsim.TopologyReport) (float64, bool)

@@ -25,7 +25,8 @@ func (r *topologyResult) text() []byte {
 	return []byte(b.String())
 }
 
-const nestedNote = "* nests: it retries on behalf of requests that their senders would retry too,\n" +
+const nestedNote = "" +
+	"* nests: it retries on behalf of requests that their senders would retry too,\n" +
 	"  so that the two multiply; obeyGiveUp on the edges above it breaks the loop.\n"
 
 // heading says what was simulated and what was taken for granted.
@@ -77,7 +78,9 @@ func (r *topologyResult) variantTables(i int) string {
 }
 
 // ranged adds the range over the seeds to a cell, if there are several.
-func (r *topologyResult) ranged(cells []string, band rationsim.Band, format func(float64) string) []string {
+func (r *topologyResult) ranged(
+	cells []string, band rationsim.Band, format func(float64) string,
+) []string {
 	if r.seeds() > 1 {
 		cells = append(cells, rangeText(band, format))
 	}
