@@ -137,7 +137,7 @@ func randomLoad(x *rand.Rand) (l Load) {
 // Whatever the topology, nothing is lost and nothing is counted twice, and no
 // call or request is left over.
 func TestEveryTopologyConserves(t *testing.T) {
-	for seed := range uint64(400) {
+	for seed := range uint64(200) {
 		conservesAll(t, seed)
 		if t.Failed() {
 			t.Fatalf("seed %d", seed)

@@ -58,22 +58,21 @@ func ExampleRunSeeds() {
 	// Output: true
 }
 
-// What happens to a queue when its trigger is over? Without a budget the retries
-// keep it full.
+// What does a budget do to a partner that throttles? It spares the partner half of
+// what it would get, and costs no more than the luck of a seed does.
 func ExampleCompareSeeds() {
-	_, variants, _ := rationsim.TopologyPreset("metastable")
-	bands, err := rationsim.CompareSeeds(context.Background(), variants, 1, 2)
+	_, variants, _ := rationsim.TopologyPreset("throttled")
+	bands, err := rationsim.CompareSeeds(context.Background(), variants, 1, 3)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	for _, b := range bands {
-		fmt.Printf("%-9s recovered in %d of %d runs\n",
-			b.Name, b.Entries[0].Recovered, len(b.Reports))
-	}
+	without, with := bands[0].Entries[0], bands[1].Entries[0]
+	fmt.Println("worst second:", rationsim.Separates(without.Amplification, with.Amplification))
+	fmt.Println("availability:", rationsim.Separates(without.Availability, with.Availability))
 	// Output:
-	// no budget recovered in 0 of 2 runs
-	// budget    recovered in 2 of 2 runs
+	// worst second: true
+	// availability: false
 }
 
 // A topology is written down as services and who calls whom.

@@ -82,7 +82,7 @@ func TestShapes(t *testing.T) {
 // A constant shape is a constant rate, though not with the same arrivals.
 func TestBurstsKeepTheAverage(t *testing.T) {
 	const rate, length = 200.0, 30 * time.Minute
-	for _, dispersion := range []float64{3, 50} {
+	for _, dispersion := range []float64{3, 50, 500} {
 		b := BurstOf(rate, dispersion, 500*time.Millisecond)
 		if got := b.Dispersion(rate); math.Abs(got/dispersion-1) > 1e-9 {
 			t.Errorf("BurstOf(%v) has an index of %v", dispersion, got)
