@@ -54,6 +54,7 @@ const (
 // and accept times from any source, as long as one bucket sees one source and
 // they lie within 292 years of the present, which the zero time does not. A time
 // before the last refill adds nothing and does not move the refill point back.
+// What only reads, such as Tokens, changes nothing whatever the time it is given.
 // All methods are safe for concurrent use, and may be called on a nil Budget,
 // which behaves as [NoBudget].
 type Budget struct {
@@ -256,22 +257,36 @@ func (b *Budget) need(c Criticality) int64 {
 
 // refill accrues the floor up to now. Callers hold mu.
 func (b *Budget) refill(now instant) {
+	if now <= b.last || b.tokens == b.capacity {
+		return
+	}
+	b.tokens, b.rest = b.balance(now)
+	b.last = now
+	if b.tokens == b.capacity {
+		b.full.Store(true)
+	}
+}
+
+// balance returns what tokens and rest come to at the given time. It stores
+// neither: who only looks, perhaps by another clock or into the future, must not
+// mint what the calls then spend. Callers hold mu.
+func (b *Budget) balance(now instant) (tokens, rest int64) {
 	elapsed := now.since(b.last)
 	if elapsed <= 0 || b.tokens == b.capacity {
-		return
+		return b.tokens, b.rest
 	}
 	// rate × elapsed may need 128 bits: a bucket can lie idle for years.
 	hi, lo := bits.Mul64(uint64(b.rate), uint64(elapsed))
 	lo, carry := bits.Add64(lo, uint64(b.rest), 0)
 	hi += carry
-	b.last = now
 	if hi >= token {
-		b.put(b.capacity)
-		return
+		return b.capacity, 0
 	}
-	accrued, rest := bits.Div64(hi, lo, token)
-	b.rest = int64(rest)
-	b.put(int64(min(accrued, uint64(b.capacity))))
+	accrued, left := bits.Div64(hi, lo, token)
+	if accrued >= uint64(b.capacity-b.tokens) {
+		return b.capacity, 0
+	}
+	return b.tokens + int64(accrued), int64(left)
 }
 
 // put adds n, clamped to the capacity. Callers hold mu.
@@ -298,8 +313,8 @@ func (b *Budget) RetryAfter(now time.Time, c Criticality) (d time.Duration, ok b
 func (b *Budget) retryAfter(now instant, c Criticality) (time.Duration, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.refill(now)
-	short := b.need(c) - b.tokens
+	tokens, rest := b.balance(now)
+	short := b.need(c) - tokens
 	if short <= 0 {
 		return 0, true
 	}
@@ -310,7 +325,7 @@ func (b *Budget) retryAfter(now instant, c Criticality) (time.Duration, bool) {
 	// caller who comes back after exactly d is funded. A clock that is behind
 	// the refill point has to reach it first.
 	hi, lo := bits.Mul64(uint64(short), token)
-	lo, borrow := bits.Sub64(lo, uint64(b.rest), 0)
+	lo, borrow := bits.Sub64(lo, uint64(rest), 0)
 	hi -= borrow
 	lo, carry := bits.Add64(lo, uint64(b.rate-1), 0)
 	hi += carry
@@ -347,11 +362,11 @@ func (b *Budget) UtilizationAt(now time.Time) float64 {
 func (b *Budget) utilization(now instant) float64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.refill(now)
 	if b.capacity == 0 {
 		return 0
 	}
-	return 1 - float64(b.tokens)/float64(b.capacity)
+	tokens, _ := b.balance(now)
+	return 1 - float64(tokens)/float64(b.capacity)
 }
 
 // Name returns the name given to [SharedBudget], and "" for every other budget.
@@ -387,8 +402,8 @@ func (b *Budget) Reserve() float64 {
 // nothing.
 func (b *Budget) Tokens(now time.Time) float64 {
 	return b.tokensOf(func(b *Budget) int64 {
-		b.refill(instantOf(now))
-		return b.tokens
+		tokens, _ := b.balance(instantOf(now))
+		return tokens
 	})
 }
 

@@ -141,6 +141,13 @@ func (m *modelBudget) refill(now instant) {
 	m.add(elapsed.Mul(elapsed, m.rate))
 }
 
+// seen is what a look finds at the given time, which leaves m as it is.
+func (m *modelBudget) seen(now instant) *modelBudget {
+	then := *m
+	then.refill(now)
+	return &then
+}
+
 func (m *modelBudget) deposit(now instant) {
 	m.refill(now)
 	m.add(m.fraction)
@@ -173,7 +180,7 @@ func (m *modelBudget) withdraw(now instant, c Criticality) bool {
 // retryAfter is the least whole number of nanoseconds after which the floor has
 // made up what is short.
 func (m *modelBudget) retryAfter(now instant, c Criticality) (time.Duration, bool) {
-	m.refill(now)
+	m = m.seen(now)
 	short := new(big.Rat).Sub(m.need(c), m.tokens)
 	switch {
 	case short.Sign() <= 0:
@@ -282,7 +289,7 @@ func stepBudget(s *stateScript, b *Budget, m *modelBudget, now instant) (op, got
 }
 
 func (m *modelBudget) used(now instant) float64 {
-	m.refill(now)
+	m = m.seen(now)
 	f, _ := new(big.Rat).Quo(m.tokens, m.capacity).Float64()
 	return 1 - f
 }

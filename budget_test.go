@@ -77,6 +77,9 @@ var (
 	used     = func(b *Budget, now instant) string {
 		return strconv.FormatFloat(b.utilization(now), 'g', 6, 64)
 	}
+	tokensLeft = func(b *Budget, now instant) string {
+		return strconv.FormatFloat(b.Tokens(now.time()), 'g', 6, 64)
+	}
 )
 
 func askFor(c Criticality) budgetOp {
@@ -220,13 +223,13 @@ var budgetTables = map[string]struct {
 	}},
 	"an old time accrues nothing and rewinds nothing": {0.1, 1, []budgetStep{
 		{10 * second, times(10, withdraw), "0"},
-		{12 * second, used, "0.8"},
-		{2 * second, used, "0.8"},
-		{0, deposit, "2.1"},
-		{-5 * hour, withdraw, "1.1"},
-		{11 * second, withdraw, "0.1"},
+		{12 * second, deposit, "2.1"},
+		{2 * second, used, "0.79"},
+		{0, deposit, "2.2"},
+		{-5 * hour, withdraw, "1.2"},
+		{11 * second, withdraw, "0.2"},
 		{12 * second, withdraw, "refused"}, // the same second is not paid twice
-		{13 * second, withdraw, "0.1"},
+		{13 * second, withdraw, "0.2"},
 	}},
 	"an old withdrawal from a full bucket rewinds nothing": {1, 1, []budgetStep{
 		{10 * second, withdraw, "9"},
@@ -315,6 +318,19 @@ var budgetTables = map[string]struct {
 		{5 * second, deposit, "5.1"},
 		{5 * second, used, "0.49"},
 		{hour, used, "0"},
+	}},
+	"to look ahead takes nothing from the future": {0.1, 1, []budgetStep{
+		{0, times(10, withdraw), "0"},
+		{hour, used, "0"},
+		{hour, tokensLeft, "10"},
+		{hour, shedHint, "0s"},
+		{0, withdraw, "refused"},
+		{0, hint, "1s"},
+		{second, used, "0.9"},
+		{second, tokensLeft, "1"},
+		{second, withdraw, "0"},
+		{2*second - 1, withdraw, "refused"},
+		{2 * second, withdraw, "0"},
 	}},
 	"a refund is clamped": {0.1, 0.2, []budgetStep{
 		{0, withdraw, "1"},
@@ -734,11 +750,17 @@ func TestBudgetConcurrent(t *testing.T) {
 	}
 
 	b = drainedBudget(t, 0.2, 10, now)
+	granted.Store(0)
 	for s := range instant(9) {
 		at := now + s*instant(second)
-		each(6400, func() { b.utilization(at) })
-		if got, want := balance(b), strconv.Itoa(int(s)*10); got != want {
-			t.Errorf("%s tokens after %d s of the floor, want %s", got, s, want)
+		each(6400, func() {
+			b.utilization(at)
+			if b.withdraw(at, Critical) {
+				granted.Add(1)
+			}
+		})
+		if got := granted.Load(); got != int64(s)*10 {
+			t.Errorf("%d tokens granted after %d s of a floor of 10", got, s)
 		}
 	}
 }
@@ -836,7 +858,7 @@ func TestBudgetInherit(t *testing.T) {
 	withHistory.withdraw(at, Critical)
 	refilled := mustBudget(t, 0.1, 3)
 	refilled.withdraw(0, Critical)
-	refilled.utilization(at)
+	refilled.refill(at)
 	for _, tt := range []struct {
 		name     string
 		old, new *Budget
@@ -855,11 +877,11 @@ func TestBudgetInherit(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.new.inherit(tt.old)
-			tt.new.utilization(tt.at)
+			tt.new.refill(tt.at)
 			if got := balance(tt.new); got != tt.want {
 				t.Errorf("%s tokens, want %s", got, tt.want)
 			}
-			tt.new.utilization(tt.at + instant(second))
+			tt.new.refill(tt.at + instant(second))
 			if got := balance(tt.new); got != tt.then {
 				t.Errorf("%s tokens a second later, want %s", got, tt.then)
 			}

@@ -21,7 +21,7 @@ func spend(t *testing.T, b *ration.Budget, n int) {
 	}
 }
 
-//sleep: in the bubble of each case
+// sleep: in the bubble of each case
 func TestHealth(t *testing.T) {
 	breaker := &ration.BreakerSettings{ConsecutiveFailures: 1, Break: 15 * time.Second}
 	fail := func(e *ration.Executor) {
