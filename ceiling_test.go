@@ -262,3 +262,14 @@ func TestCeilingDoesNotOverflow(t *testing.T) {
 		t.Errorf("%v, %t, want years", d, warm)
 	}
 }
+
+// Who only looks makes no estimator, which weighs 4 KB.
+func TestLookingMakesNoEstimator(t *testing.T) {
+	e := MustNew(Policy{Backoff: Backoff{Measured: &MeasuredBase{}}, Unlisted: true})
+	_ = e.Explain()
+	_, _ = e.MeasuredCeiling(base)
+	_, _ = e.MeasuredBackoff(base)
+	if e.state.estimator.Load() != nil {
+		t.Error("there is one")
+	}
+}

@@ -65,10 +65,26 @@ func bound(d time.Duration) string {
 }
 
 func (x *explainer) ceiling(c *Ceiling) string {
-	if d, warm := x.e.state.estimates().attemptCeiling(x.now, c); warm {
+	if d, warm := x.measuredCeiling(c); warm {
 		return "now " + d.String()
 	}
 	return fmt.Sprintf("cold: it needs %d in five minutes", c.MinimumSamples)
+}
+
+// measuredCeiling and median make no estimator where there is none yet: a page
+// that explains a thousand keys must not add 4 KB to each.
+func (x *explainer) measuredCeiling(c *Ceiling) (time.Duration, bool) {
+	d, state := x.e.measured(func(m *estimator) (time.Duration, bool) {
+		return m.attemptCeiling(x.now, c)
+	})
+	return d, state == EstimateWarm
+}
+
+func (x *explainer) median(base *MeasuredBase) (time.Duration, bool) {
+	d, state := x.e.measured(func(m *estimator) (time.Duration, bool) {
+		return m.median(x.now, base)
+	})
+	return d, state == EstimateWarm
 }
 
 func (x *explainer) backoff() string {
@@ -85,7 +101,7 @@ func (x *explainer) backoff() string {
 	if b.Measured == nil {
 		return text
 	}
-	if median, warm := x.e.state.estimates().median(x.now, b.Measured); warm {
+	if median, warm := x.median(b.Measured); warm {
 		return text + fmt.Sprintf("; measured base now %v", b.measuredBase(median))
 	}
 	return text + "; measured base cold"
@@ -191,7 +207,7 @@ const maxTimeline = 20
 func (x *explainer) attemptEnd(at time.Duration) (end time.Duration, cut bool) {
 	timeout := x.s.AttemptTimeout
 	if c := x.s.ceiling; c != nil {
-		if d, warm := x.e.state.estimates().attemptCeiling(x.now, c); warm {
+		if d, warm := x.measuredCeiling(c); warm {
 			if timeout == NoLimit || d < timeout {
 				timeout = d
 			}
@@ -216,7 +232,7 @@ func (x *explainer) wait(n int) time.Duration {
 	}
 	var base time.Duration
 	if b.Measured != nil {
-		if median, warm := x.e.state.estimates().median(x.now, b.Measured); warm {
+		if median, warm := x.median(b.Measured); warm {
 			base = b.measuredBase(median)
 		}
 	}
