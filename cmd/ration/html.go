@@ -135,7 +135,7 @@ func (r *rivalsResult) page() webpage.Report {
 	return p
 }
 
-// page has the table alone: there is no storm to be seen over time.
+// page has the table and its plot: there is no storm to be seen over time.
 func (r *chainResult) page() webpage.Report {
 	t := webpage.Table{
 		Title: "Attempts at the last service, per call",
@@ -143,6 +143,16 @@ func (r *chainResult) page() webpage.Report {
 	}
 	numbers := r.table()
 	t.Heads = append([]string{"depth"}, numbers.heads...)
+	t.Plot = &webpage.Plot{
+		X: "depth", Y: "attempts at the last service, per call",
+		Lines: []webpage.PlotLine{{Name: "no budget"}, {Name: "budget"}, {Name: "loop broken"}},
+	}
+	for _, row := range r.rows {
+		t.Plot.At = append(t.Plot.At, float64(row.Depth))
+		for i, x := range []float64{row.NoBudget, row.Budget, row.Broken} {
+			t.Plot.Lines[i].Values = append(t.Plot.Lines[i].Values, x)
+		}
+	}
 	for _, row := range numbers.rows {
 		cells := []string{strings.TrimPrefix(row.label, "depth ")}
 		for _, cell := range row.cells {

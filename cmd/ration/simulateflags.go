@@ -82,7 +82,7 @@ func simulateFlags(args []string) (o simulateOptions, err error) {
 // chainFlags refuses what has no part in the table of chains.
 func chainFlags(given map[string]bool, files []string) error {
 	for _, name := range slices.Sorted(maps.Keys(given)) {
-		if !slices.Contains([]string{"chain", "seed", "json", "html"}, name) {
+		if !slices.Contains([]string{"chain", "seed", "json", "html", "svg"}, name) {
 			return usage("--chain is a table of its own, and --%s has no part in it", name)
 		}
 	}

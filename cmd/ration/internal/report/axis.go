@@ -53,19 +53,19 @@ func roundUp(x float64) float64 {
 	return 10 * power
 }
 
-// logarithmic returns a scale of times that holds low and high, with a label at
+// logarithmic returns a scale that holds low and high, with a label at
 // every power of ten, or at 1, 2 and 5 times it where there are few.
-func logarithmic(low, high float64) scale {
+func logarithmic(low, high float64, label func(float64) string) scale {
 	if !(low > 0) || math.IsInf(low, 0) || !(high > 0) {
 		low, high = 0.001, 1
 	}
 	steps := stepsAround(low, high)
 	s := scale{low: steps[0], high: steps[len(steps)-1], log: true}
-	few := len(steps) <= 6
+	few := len(steps) <= 8
 	for _, x := range steps {
 		decade := math.Log10(x)
 		if few || math.Abs(decade-math.Round(decade)) < 1e-9 {
-			s.ticks = append(s.ticks, tick{x, seconds(x)})
+			s.ticks = append(s.ticks, tick{x, label(x)})
 		}
 	}
 	return s

@@ -37,12 +37,12 @@ func TestLogarithmic(t *testing.T) {
 		low, high float64
 		want      string
 	}{
-		{0.02, 3, "100 ms, 1 s"},
+		{0.02, 3, "20 ms, 50 ms, 100 ms, 200 ms, 500 ms, 1 s, 2 s, 5 s"},
 		{0.012, 0.041, "10 ms, 20 ms, 50 ms"},
 		{0.0004, 45, "1 ms, 10 ms, 100 ms, 1 s, 10 s"},
 		{0.02, 0.02, "20 ms, 50 ms"},
 	} {
-		s := logarithmic(v.low, v.high)
+		s := logarithmic(v.low, v.high, seconds)
 		if got := labels(s); got != v.want {
 			t.Errorf("%v to %v: got %s, want %s", v.low, v.high, got, v.want)
 		}

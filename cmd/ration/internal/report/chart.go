@@ -78,7 +78,7 @@ func frameFor(c *chart, b bins, columns int) frame {
 	steps := 5
 	switch columns {
 	case 1:
-		f.w, f.h, steps = 720, 250, 10
+		f.w, f.h, steps = 560, 230, 8
 	case 2:
 		f.w, f.h, steps = 500, 215, 6
 	case 4:
@@ -128,20 +128,17 @@ func (c *chart) panel(d *drawing, v *view, side int) {
 // axes draws horizontal lines at round numbers and the time below them. Vertical
 // lines would say nothing: time is read from the troubles.
 func (f frame) axes(d *drawing) {
-	for i, t := range f.y.ticks {
-		class := "h"
-		if i == 0 {
-			class = "a"
-		}
+	for _, t := range f.y.ticks {
 		y := f.py(t.at)
-		d.put(`<path d="M%v %vH%v" class="%s"/>`, f.left, y, f.w-f.right, class)
+		d.put(`<path d="M%v %vH%v" class="h"/>`, f.left, y, f.w-f.right)
 		d.text(f.left-6, y+4, "e", t.label)
 	}
+	d.put(`<path d="M%v %vH%v" class="a"/>`, f.left, f.h-f.bottom, f.w-f.right)
 	for i, t := range f.x.ticks {
-		x, class := f.px(t.at), "i"
+		x, class := f.px(t.at), "i j"
 		d.put(`<path d="M%v %vv4" class="a"/>`, x, f.h-f.bottom)
 		if i == len(f.x.ticks)-1 && x+width(t.label, size)/2 > f.w {
-			x, class = f.w-1, "e"
+			x, class = f.w-1, "e j"
 		}
 		d.text(x, f.h-f.bottom+17, class, t.label)
 	}

@@ -40,13 +40,17 @@ func newCharts(r *Report, v *view) []chart {
 		newChart(chart{id: "budget", title: "Budget spent", unit: "share of the bucket",
 			note:  "Of the edge that has spent most, on average over its callers’ replicas.",
 			lines: []line{{"spent", mainLine, draw(mean, mostSpent)}}}, percentTick),
-		newChart(chart{id: "refusals", title: "Refusals", unit: "calls ended per second",
-			note: "Calls that callers ended because a budget or a limiter refused a retry; " +
-				"dashed, because a breaker was open. On all edges together.",
+		newChart(chart{id: "refusals", title: "Refused by callers", unit: "calls per second",
+			note: "Calls that ended because a budget or a limiter refused a retry; dashed, " +
+				"because a breaker was open. On all edges together.",
 			lines: []line{
 				{"by budget", mainLine, draw(mean, refusals)},
 				{"by breaker", secondLine, draw(mean, breakers)},
 			}}, amount),
+		newChart(chart{id: "turned-away", title: "Turned away by " + focus,
+			unit:  "requests per second",
+			note:  "Because it was down, over its rate limit, or its queue was full or too long.",
+			lines: []line{{"turned away", mainLine, draw(mean, ofService(v.focus, refused))}}}, amount),
 		latencyChart(draw),
 		newChart(chart{id: "queue", title: "Queue of " + focus, unit: "requests that wait",
 			note:  "The most at one time, in all replicas together.",
@@ -84,6 +88,7 @@ func anywhere(l line) bool {
 func percentTick(x float64) string { return digits(100*x) + "%" }
 
 func received(s rationsim.ServiceSecond) float64 { return float64(s.Received) }
+func refused(s rationsim.ServiceSecond) float64  { return float64(s.Refused) }
 func queued(s rationsim.ServiceSecond) float64   { return float64(s.Queue) }
 func held(s rationsim.ServiceSecond) float64     { return s.Busy }
 
@@ -168,7 +173,7 @@ func latencyChart(draw func(fold, sampler) []series) chart {
 			low, high = min(low, s.least()), max(high, s.top())
 		}
 	}
-	c.y = logarithmic(low, high)
+	c.y = logarithmic(low, high, seconds)
 	return c
 }
 

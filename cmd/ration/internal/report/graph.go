@@ -144,9 +144,15 @@ func serviceNode(s rationsim.Service, end time.Duration) node {
 	if s.Concurrency > 0 {
 		n.facts[0] += " × " + amount(float64(s.Concurrency)) + " at once"
 	}
+	if s.FailureRate > 0 {
+		n.facts, n.trouble = append(n.facts, failing(s.FailureRate)), true
+	}
+	if s.RateLimit != nil {
+		n.facts = append(n.facts, "429 beyond "+amount(s.RateLimit.PerSecond)+"/s")
+	}
 	for _, t := range troubles(s, "", end) {
 		n.facts, n.trouble = append(n.facts, t.what), true
-		if len(n.facts) == 3 {
+		if len(n.facts) >= 3 {
 			break
 		}
 	}

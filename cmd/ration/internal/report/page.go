@@ -20,6 +20,7 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"clean": clean,
 	"first": func(i int) bool { return i == 0 },
 	"prose": prose,
+	"plot":  func(p *Plot, i int) template.HTML { return p.svg(plotID(i)) },
 }).Parse(pageHTML))
 
 // prose tells for each column of a table whether it holds sentences, which are
@@ -189,6 +190,9 @@ func (c *chart) datum(b band, seeded bool) string {
 	return fmt.Sprintf("%s (%s–%s)", c.cell(b.median), c.cell(b.min), c.cell(b.max))
 }
 
+// plotID names the plot of a table.
+func plotID(table int) string { return fmt.Sprintf("plot-%d", table+1) }
+
 // A Picture is a chart in a file of its own.
 type Picture struct {
 	Name string // of the file, with its extension
@@ -199,8 +203,17 @@ type Picture struct {
 // stands alone.
 func Pictures(r Report) ([]Picture, error) {
 	v, err := r.view()
-	if v == nil {
+	if err != nil {
 		return nil, err
+	}
+	var all []Picture
+	for i, t := range r.Tables {
+		if t.Plot != nil {
+			all = append(all, t.Plot.picture(plotID(i)))
+		}
+	}
+	if v == nil {
+		return all, nil
 	}
 	diagram := newDiagram(v.graph, v.sides)
 	var out drawing
@@ -209,7 +222,7 @@ func Pictures(r Report) ([]Picture, error) {
 	out.alone(diagram.w, diagram.h)
 	diagram.draw(&out)
 	out.WriteString("</svg>\n")
-	all := []Picture{{"diagram.svg", out.Bytes()}}
+	all = append(all, Picture{"diagram.svg", out.Bytes()})
 	for i := range v.charts {
 		all = append(all, v.charts[i].picture(v))
 	}

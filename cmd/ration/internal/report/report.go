@@ -64,6 +64,8 @@ type Table struct {
 	// Rows have a cell for each column. The first is text, the others are
 	// aligned as numbers are.
 	Rows [][]string
+
+	Plot *Plot // of the same numbers; nil = none
 }
 
 // An Assumption is one thing that was taken for granted.
@@ -73,6 +75,14 @@ type Assumption struct{ Term, Text string }
 func (r *Report) check() error {
 	if len(r.Bands) == 0 && len(r.Tables) == 0 {
 		return errors.New("report: nothing has run")
+	}
+	for _, t := range r.Tables {
+		if t.Plot == nil {
+			continue
+		}
+		if err := t.Plot.check(); err != nil {
+			return err
+		}
 	}
 	for _, b := range r.Bands {
 		switch {

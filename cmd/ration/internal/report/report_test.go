@@ -152,7 +152,7 @@ func TestPictures(t *testing.T) {
 	for _, p := range pictures {
 		names = append(names, p.Name)
 	}
-	want := "diagram.svg load.svg goodput.svg budget.svg refusals.svg latency.svg queue.svg busy.svg"
+	want := "diagram.svg load.svg goodput.svg budget.svg refusals.svg turned-away.svg latency.svg queue.svg busy.svg"
 	if got := strings.Join(names, " "); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}

@@ -128,7 +128,7 @@ func syntheticRun(t rationsim.Topology, side, seed int, factor float64) *rations
 		for sec := range n {
 			e := syntheticSecond(seed, side, sec, n, factor)
 			sr.Timeline = append(sr.Timeline, rationsim.ServiceSecond{
-				Received: e.Attempts, Queue: max(0, e.Attempts-520), Busy: float64(e.Attempts) / 10})
+				Received: e.Attempts, Refused: e.Attempts / 9, Queue: max(0, e.Attempts-520), Busy: float64(e.Attempts) / 10})
 		}
 		r.Services = append(r.Services, sr)
 	}

@@ -71,7 +71,12 @@ func (f frame) labels(d *drawing, traces []trace) {
 			continue
 		}
 		taken = append(taken, at)
-		d.text(at.left, at.bottom-3, "d", words)
+		// A wider font makes it grow away from the border.
+		if at.right > f.w-f.right-near-size {
+			d.text(at.right, at.bottom-3, "d f", words)
+		} else {
+			d.text(at.left, at.bottom-3, "d", words)
+		}
 	}
 }
 
@@ -120,7 +125,7 @@ func anyOverlap(b box, taken []box) bool {
 func (f frame) beside(t trace, left, w float64, above bool) (box, bool) {
 	high, low := math.Inf(1), math.Inf(-1)
 	for _, p := range t.at {
-		if p.ok && p.x >= left-2 && p.x <= left+w+2 {
+		if p.ok && p.x >= left-6 && p.x <= left+w+6 {
 			high, low = min(high, p.y), max(low, p.y)
 		}
 	}

@@ -36,18 +36,33 @@ func troubles(s rationsim.Service, prefix string, end time.Duration) (out []trou
 		add(o.From, o.For, "outage", "outage")
 	}
 	for _, f := range s.Failures {
-		what := percent(f.Rate)
-		what = strings.Replace(what, ".00%", "%", 1)
-		add(f.From, f.For, what+" fail", what+" of its work fails")
+		add(f.From, f.For, failing(f.Rate), failing(f.Rate))
 	}
 	for _, b := range s.Bad {
 		length := b.For
 		if length == 0 {
 			length = max(0, end-b.From)
 		}
-		add(b.From, length, "bad replica", fmt.Sprintf("replica %d bad", b.Replica))
+		add(b.From, length, "bad replica", badReplica(b))
 	}
 	return out
+}
+
+// failing names a share that fails.
+func failing(share float64) string {
+	return strings.Replace(percent(share), ".00%", "%", 1) + " fail"
+}
+
+// badReplica says what is bad about it. Replicas are counted from 0.
+func badReplica(b rationsim.BadReplica) string {
+	var words []string
+	if b.Slower > 1 {
+		words = append(words, factor(b.Slower)+" as slow")
+	}
+	if b.FailureRate > 0 {
+		words = append(words, failing(b.FailureRate))
+	}
+	return fmt.Sprintf("replica %d: %s", b.Replica, strings.Join(words, " and "))
 }
 
 // details names the troubles in one line, "" for none.
