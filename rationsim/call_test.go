@@ -70,20 +70,23 @@ func TestExecutorsAreUnlisted(t *testing.T) {
 	}
 }
 
-// The level of criticality travels to the second hop, whose budget keeps half of
+// The level of criticality travels to the third hop, whose budget keeps half of
 // its tokens from sheddable work.
 func TestCriticalityTravels(t *testing.T) {
 	retries := func(sheddable float64) int {
 		p := down(t, Load{Rate: 200, Sheddable: sheddable}, 1)
 		p.Duration = 2 * time.Second
 		edge := Edge{To: "down", Policy: p.Entries[0].Policy}
-		p.Entries[0].To, p.Entries[0].Policy = "top", ration.Policy{Attempts: 1}
-		p.Services = append(p.Services, Service{Name: "top", Latency: quick, Calls: []Edge{edge}})
-		r := topologyRun(t, p, 1)
-		if d := r.Edges[0]; d.Nested || d.NestedCalls > 0 {
+		once := ration.Policy{Attempts: 1}
+		p.Entries[0].To, p.Entries[0].Policy = "top", once
+		p.Services = append(p.Services,
+			Service{Name: "top", Latency: quick, Calls: []Edge{{To: "middle", Policy: once}}},
+			Service{Name: "middle", Latency: quick, Calls: []Edge{edge}})
+		d := topologyRun(t, p, 1).Edges[1]
+		if d.Nested || d.NestedCalls > 0 {
 			t.Errorf("%d calls nest, though nobody above retries", d.NestedCalls)
 		}
-		return r.Edges[0].Attempts - r.Edges[0].Calls
+		return d.Attempts - d.Calls
 	}
 	if all, half := retries(0), retries(1); all < 10 || all > 13 || half < 5 || half > 8 {
 		t.Errorf("%d retries of critical and %d of sheddable work, want 10 to 12 and 5 to 7", all, half)
@@ -115,5 +118,18 @@ func TestTimelineOfWhatLasts(t *testing.T) {
 	edge := r.Entries[0].Timeline
 	if edge[4].P50 != 3500*ms || edge[4].P99 != 3500*ms || edge[5].P50 != 0 {
 		t.Errorf("quantiles of the calls that ended are %+v", edge[4])
+	}
+}
+
+// The last entry of a timeline stands for an hour and more, and its averages are
+// over all of that.
+func TestLastSecondIsLong(t *testing.T) {
+	p := calls(patient(), []time.Duration{0}, Service{
+		Name: "slow", Latency: constant(3 * time.Hour), Concurrency: 1,
+	})
+	p.Duration = time.Second
+	timeline := topologyRun(t, p, 1).Services[0].Timeline
+	if last := timeline[len(timeline)-1]; len(timeline) != 3602 || math.Abs(last.Busy-1) > 1e-9 {
+		t.Errorf("the last of %d entries is %+v", len(timeline), last)
 	}
 }
