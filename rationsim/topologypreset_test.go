@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/ration-go/ration"
 )
 
 // compare runs a preset over seeds, without those of its variants that are not
@@ -194,6 +196,40 @@ func TestChainTable(t *testing.T) {
 		}
 		if row.Broken > 1.12 || row.Broken < 1.08 {
 			t.Errorf("depth %d: %v with the loop broken, want about 1.1", row.Depth, row.Broken)
+		}
+	}
+}
+
+// A caller whose measured ceiling is shorter than the waits of the service below
+// gives up before it hears that the service has: nobody obeys a word that comes
+// too late. With a floor above those waits the loop is broken as without a
+// ceiling.
+func TestCeilingsAboveLoops(t *testing.T) {
+	skipUnderRace(t)
+	base := Chain(3, 0.25)
+	base.Duration = 20 * time.Second
+	load := func(c *ration.Ceiling, obey bool) float64 {
+		p := base.WithPolicies(func(_, _ string, p ration.Policy) ration.Policy {
+			p.Ceiling = c
+			return p
+		})
+		if obey {
+			p = p.WithObedience()
+		}
+		return topologyRun(t, p, 1).Services[2].LoadMultiplier
+	}
+	for _, tt := range []struct {
+		name    string
+		ceiling *ration.Ceiling
+	}{
+		{"no ceiling", ration.NoCeiling},
+		{"floor of 500 ms", &ration.Ceiling{Floor: 500 * time.Millisecond}},
+		{"default ceiling", nil},
+	} {
+		nested, broken := load(tt.ceiling, false), load(tt.ceiling, true)
+		t.Logf("%s: %.2f attempts at the bottom, %.2f with the loop broken", tt.name, nested, broken)
+		if tt.ceiling != nil && (broken > 1.12 || nested < 1.25) {
+			t.Errorf("%s: %v attempts, and %v with the loop broken", tt.name, nested, broken)
 		}
 	}
 }
