@@ -90,8 +90,11 @@ func (r *topologyResult) ranged(
 // rangeText shows a range with its unit once.
 func rangeText(band rationsim.Band, format func(float64) string) string {
 	a, b := format(band.Min), format(band.Max)
-	if a == b {
+	switch {
+	case a == b:
 		return a
+	case strings.ContainsAny(a+b, "<>"):
+		return a + " to " + b
 	}
 	if unit := b[len(b)-1:]; unit == "%" || unit == "x" {
 		a = strings.TrimSuffix(a, unit)
