@@ -24,6 +24,9 @@ type history struct {
 	closed atomic.Bool
 	last   atomic.Uint64 // the id given last
 	traces sync.Map      // of weak.Pointer[ration.Executor] to *trace
+
+	leaving sync.Mutex // held while a trace moves from traces to gone
+	gone    trace      // what ended in executors and keys that are no more
 }
 
 // recording is how many histories there are. Middleware names callers only while
@@ -49,6 +52,7 @@ func (h *history) close() {
 		h.traces.Delete(key)
 		return true
 	})
+	h.gone.clear()
 }
 
 // observe notes the end of each call, with what it came to, and nested retries.
@@ -56,6 +60,7 @@ func (h *history) close() {
 // of a call tells how many there were.
 func (h *history) observe(ctx context.Context, e *ration.Executor, ev ration.Event) {
 	switch {
+	case h.closed.Load(): // the call began before
 	case ev.Terminal():
 		now := time.Now()
 		t := h.trace(e)
@@ -73,7 +78,8 @@ func (h *history) second(now time.Time) int64 {
 	return max(int64(now.Sub(h.begun)/time.Second), 0)
 }
 
-// trace returns the trace of e, which it makes if need be.
+// trace returns the trace of e, which it makes if need be: also once closed, since
+// the page goes on to find items by their id.
 func (h *history) trace(e *ration.Executor) *trace {
 	e = e.Once()
 	w := weak.Make(e)
@@ -81,9 +87,6 @@ func (h *history) trace(e *ration.Executor) *trace {
 		return t.(*trace)
 	}
 	t := &trace{id: h.last.Add(1)}
-	if h.closed.Load() {
-		return t
-	}
 	if first, ok := h.traces.LoadOrStore(w, t); ok {
 		return first.(*trace)
 	}
@@ -98,4 +101,26 @@ func (h *history) seen(e *ration.Executor) *trace {
 	return known
 }
 
-func (h *history) forget(w weak.Pointer[ration.Executor]) { h.traces.Delete(w) }
+// forget drops the trace of what was collected, and keeps its counts: a program
+// that makes an executor for each call, or calls more hosts than are remembered,
+// is what the sum of all must not hide.
+func (h *history) forget(w weak.Pointer[ration.Executor]) {
+	h.leaving.Lock()
+	defer h.leaving.Unlock()
+	if t, ok := h.traces.LoadAndDelete(w); ok {
+		h.gone.absorb(t.(*trace))
+	}
+}
+
+// minute sums the last minute of all that was called.
+func (h *history) minute(at int64) debugTraffic {
+	h.leaving.Lock()
+	defer h.leaving.Unlock()
+	sum := newDebugTraffic()
+	sum.add(h.gone.minute(at))
+	h.traces.Range(func(_, t any) bool {
+		sum.add(t.(*trace).minute(at))
+		return true
+	})
+	return sum
+}

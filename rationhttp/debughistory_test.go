@@ -135,7 +135,10 @@ func TestHistoryClose(t *testing.T) {
 	}
 	r := page.report(time.Now(), debugQuery{search: "closed"})
 	if len(r.Items) != 1 || r.Items[0].LastMinute.Calls != 0 || r.HistorySince != nil {
-		t.Errorf("%+v", r)
+		t.Fatalf("%+v", r)
+	}
+	if own := page.report(time.Now(), debugQuery{show: r.Items[0].ID}); len(own.Items) != 1 {
+		t.Error("the link to its own page leads nowhere")
 	}
 	_ = e.Run(t.Context(), succeed) // which held e until here
 }
@@ -255,6 +258,65 @@ func TestRefusalOf(t *testing.T) {
 	} {
 		if got := refusalOf(tc.ev); got != tc.want {
 			t.Errorf("%v: %q, want %q", tc.ev.Kind, got, tc.want)
+		}
+	}
+}
+
+// The sum of the last minute has the calls of executors that were dropped and of
+// keys that were forgotten, before they are collected and after.
+func TestHistorySumsWhatIsGone(t *testing.T) {
+	page := DebugHandler()
+	defer page.Close()
+	e := ration.MustNew(ration.Policy{Name: "more hosts than are remembered"})
+	const n = 2 * ration.MaxKeys
+	for i := range n {
+		_ = e.For(fmt.Sprint(i)).Run(t.Context(), succeed)
+		_ = ration.MustNew(ration.Policy{Name: "for each call"}).Run(t.Context(), succeed)
+	}
+	sum := func() uint64 { return page.report(time.Now(), debugQuery{}).LastMinute.Calls }
+	if got := sum(); got != 2*n {
+		t.Errorf("%d calls, want %d", got, 2*n)
+	}
+	// Those of the package's other executors stay.
+	collectUntil(t, func() bool { return traced(page.history) <= ration.MaxKeys+100 })
+	if got := sum(); got != 2*n {
+		t.Errorf("%d calls once they are collected, want %d", got, 2*n)
+	}
+	page.Close()
+	if got := sum(); got != 0 {
+		t.Errorf("%d calls on a closed page", got)
+	}
+	runtime.KeepAlive(e)
+}
+
+func TestTraceAbsorbs(t *testing.T) {
+	of := func(seconds ...int64) *trace {
+		tr := &trace{}
+		for _, at := range seconds {
+			tr.ended(at, ration.Event{Kind: ration.EventSucceeded, Attempt: 2})
+		}
+		return tr
+	}
+	for _, tc := range []struct {
+		name    string
+		t, more *trace
+		at      int64
+		want    string // calls and attempts
+	}{
+		{"nothing and nothing", of(), of(), 0, "0 0"},
+		{"into nothing", of(), of(3, 100, 101), 101, "2 4"},
+		{"nothing", of(3, 100, 101), of(), 101, "2 4"},
+		{"what is as old", of(0, 59), of(0, 59), 59, "4 8"},
+		{"what is older", of(100), of(40, 41, 60), 100, "3 6"},
+		{"what is too old", of(100), of(0, 40), 100, "1 2"},
+		{"what is newer", of(40, 41), of(100), 100, "2 4"},
+		{"and time goes on", of(40, 50), of(45, 55), 105, "2 4"},
+	} {
+		tc.t.absorb(tc.more)
+		var m debugTraffic
+		m.add(tc.t.minute(tc.at))
+		if got := fmt.Sprint(m.Calls, m.Attempts); got != tc.want {
+			t.Errorf("%s: %s, want %s", tc.name, got, tc.want)
 		}
 	}
 }

@@ -118,7 +118,8 @@ const (
 // report looks at everything, and closely at what the query asks for.
 func (d *DebugPage) report(now time.Time, q debugQuery) *debugReport {
 	r := &debugReport{
-		Time: now, Process: process(), LastMinute: newDebugTraffic(), Page: 1, Pages: 1,
+		Time: now, Process: process(), Page: 1, Pages: 1,
+		LastMinute: d.history.minute(d.history.second(now)),
 	}
 	if !d.history.closed.Load() {
 		r.HistorySince = &d.history.begun
@@ -135,7 +136,6 @@ func (d *DebugPage) report(now time.Time, q debugQuery) *debugReport {
 			items = append(items, d.survey(now, k))
 		}
 		for _, it := range items {
-			r.LastMinute.add(it.minute(d.history.second(now)))
 			if it.State != ration.HealthOK.String() {
 				r.Degraded++
 			}

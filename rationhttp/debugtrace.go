@@ -125,6 +125,35 @@ func (t *trace) advance(at int64) {
 	t.newest = max(t.newest, at)
 }
 
+// absorb adds what other has counted. Nothing else holds two locks.
+func (t *trace) absorb(other *trace) {
+	other.mu.Lock()
+	defer other.mu.Unlock()
+	ring, newest := other.ring, other.newest
+	if ring == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.ring == nil {
+		t.ring, t.newest = new([traceSeconds]second), newest
+	}
+	t.advance(newest)
+	for n := max(t.newest-traceSeconds+1, 0); n <= newest; n++ {
+		s, more := &t.ring[n%traceSeconds], ring[n%traceSeconds]
+		s.calls += more.calls
+		s.succeeded += more.succeeded
+		s.attempts += more.attempts
+		s.refused += more.refused
+	}
+}
+
+func (t *trace) clear() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ring = nil
+}
+
 // minute returns the seconds up to the given one, the oldest first.
 func (t *trace) minute(at int64) (seconds [traceSeconds]second) {
 	t.mu.Lock()
