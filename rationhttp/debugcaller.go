@@ -64,8 +64,8 @@ func callerOf(ctx context.Context) caller {
 		return inProcess
 	}
 	return caller{
-		peer:  cut(cmp.Or(c.Peer, "unknown"), callerLength),
-		route: cut(c.Route, callerLength),
-		agent: cut(c.Agent, callerLength),
+		peer:  keep(cmp.Or(c.Peer, "unknown"), callerLength),
+		route: keep(c.Route, callerLength),
+		agent: keep(c.Agent, callerLength),
 	}
 }

@@ -236,8 +236,16 @@ func TestTextOf(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	big := errors.New(strings.Repeat("x", 1<<20))
-	if n := len(textOf(big)); n > errorLength+1 {
+	if n := len(textOf(big)); n > errorLength+4 {
 		t.Errorf("%d bytes of an error are kept", n)
+	}
+	// What is kept is shown as what is whole would be, wherever it is cut.
+	for i := range 8 {
+		text := strings.Repeat("x", errorLength-4+i) + strings.Repeat("東", 9)
+		got, want := legible(textOf(errors.New(text)), errorLength), legible(text, errorLength)
+		if got != want {
+			t.Errorf("%q, want %q", got[errorLength-8:], want[errorLength-8:])
+		}
 	}
 }
 

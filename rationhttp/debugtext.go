@@ -12,6 +12,11 @@ import (
 // cut returns at most n bytes of s.
 func cut(s string, n int) string { return s[:min(len(s), n)] }
 
+// keep returns as much of s as [legible] has to see to show n bytes of it: past
+// them, or a rune that is split there would read as one that was broken, and what
+// was cut would read as whole.
+func keep(s string, n int) string { return cut(s, n+utf8.UTFMax) }
+
 // legible returns s as it may be shown: at most n bytes of it, on one line, with
 // what is not a visible character spelled out. Names and errors come from
 // whoever can make this process call or fail: an override of the text's direction

@@ -82,8 +82,7 @@ func textOf(err error) string {
 	if err == nil {
 		return ""
 	}
-	text := err.Error()
-	return strings.Clone(text[:min(len(text), errorLength+1)])
+	return strings.Clone(keep(err.Error(), errorLength))
 }
 
 func (t *trace) cleaned(c runtime.Cleanup) {
