@@ -55,7 +55,7 @@ func (a *arrivals) next(n uint64, now time.Duration) time.Duration {
 func (a *arrivals) walk(need float64) time.Duration {
 	for a.at < a.end.Seconds() {
 		low, high, until := a.stretch()
-		low, high = low*a.factor, high*a.factor
+		low, high = float64(low*a.factor), float64(high*a.factor)
 		span := until - a.at
 		slope := (high - low) / span
 		if low == high { // also where until is infinite

@@ -233,7 +233,7 @@ func (t Topology) checkPaths(c *checker) {
 		}
 		sum += calls[s.Name]
 		for _, d := range s.Calls {
-			calls[d.To] += calls[s.Name] * float64(max(d.Times, 1))
+			calls[d.To] += float64(calls[s.Name] * float64(max(d.Times, 1)))
 		}
 	}
 	if sum > maxCalls {

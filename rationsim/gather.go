@@ -158,7 +158,7 @@ func (e *engine) weights() weights {
 		w.edges[i] = make([]float64, len(e.entries))
 	}
 	flow := func(d *edge, entry int, calls float64) {
-		calls *= float64(d.times)
+		calls = float64(calls * float64(d.times))
 		w.edges[d.index][entry] += calls
 		w.servers[numbers[d.server]][entry] += calls
 	}

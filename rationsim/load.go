@@ -92,7 +92,7 @@ func (b Burst) Dispersion(rate float64) float64 {
 	}
 	spread := (b.Factor - 1) * (b.Factor - 1) * b.Share / (1 - b.Share) // variance of the factor
 	memory := b.Length.Seconds() * (1 - b.Share)
-	return 1 + 2*rate*spread*memory
+	return 1 + float64(2*rate*spread*memory)
 }
 
 // BurstOf returns bursts of the given average length that give arrivals at rate
@@ -108,7 +108,7 @@ func BurstOf(rate, dispersion float64, length time.Duration) Burst {
 		return Burst{Factor: 1 + math.Sqrt(excess), Share: 0.5, Length: length}
 	}
 	// With silence between bursts, excess = 2 (1 - share)² / share.
-	factor := 1 + excess/4 + math.Sqrt(excess/2+excess*excess/16)
+	factor := 1 + float64(excess/4) + math.Sqrt(float64(excess/2)+float64(excess*excess/16))
 	return Burst{Factor: factor, Share: 1 / factor, Length: length}
 }
 

@@ -37,7 +37,7 @@ func (s stream) of(i int) stream {
 
 // at returns a number in [0, 1) for the n-th event of item i.
 func (s stream) at(i, n uint64) float64 {
-	return float64(mix(mix(s.key+i)+n)>>11) / (1 << 53)
+	return float64(float64(mix(mix(s.key+i)+n)>>11) / (1 << 53))
 }
 
 // mix is the finalizer of SplitMix64 with its increment: a bijection that turns
@@ -52,7 +52,8 @@ func mix(x uint64) uint64 {
 // The functions below exist because a report must be the same to the byte on
 // every machine. Those of package math are not: some architectures have them in
 // assembly, and a compiler may fuse x*y + z into one rounding where the machine
-// can. The conversions in polynomial forbid that, as the language promises.
+// can, across statements and inlined functions too. The conversions, here and all
+// over the package, forbid that, as the language promises.
 
 // polynomial evaluates c[0] + c[1] x + c[2] x² + … .
 func polynomial(x float64, c []float64) float64 {

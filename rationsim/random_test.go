@@ -1,10 +1,14 @@
 package rationsim
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"math"
+	"os"
+	"os/exec"
+	"regexp"
 	"testing"
 )
 
@@ -102,5 +106,27 @@ func TestStream(t *testing.T) {
 		if math.Abs(tt.got-tt.want) > 5*tt.sigma {
 			t.Errorf("%s is %v, want %v within %v", tt.name, tt.got, tt.want, 5*tt.sigma)
 		}
+	}
+}
+
+// No multiplication may be fused with an addition, or reports differ between
+// machines: the compiler's own listing for one that can is asked.
+func TestNothingIsFused(t *testing.T) {
+	skipUnderRace(t)
+	if testing.Short() {
+		t.Skip("compiles the package")
+	}
+	build := exec.Command("go", "build", "-gcflags=-S", ".")
+	build.Env = append(os.Environ(), "GOARCH=arm64", "CGO_ENABLED=0")
+	listing, err := build.CombinedOutput()
+	if err != nil {
+		t.Skipf("the compiler does not run here: %v", err)
+	}
+	if !bytes.Contains(listing, []byte("FMULD")) {
+		t.Fatal("the listing has no multiplication")
+	}
+	fused := regexp.MustCompile(`\((\S+:\d+)\)\s+FN?M(?:ADD|SUB)`)
+	for _, at := range fused.FindAllSubmatch(listing, -1) {
+		t.Errorf("%s: a multiplication is fused; convert its result to float64", at[1])
 	}
 }

@@ -103,7 +103,7 @@ func newStormbreak(capacity, perSecond float64) *stormbreak {
 }
 
 func (s *stormbreak) Retry(now time.Duration, _ *Held, _ AttemptEnd) bool {
-	s.tokens = min(s.tokens+(now-s.last).Seconds()*s.perSecond, s.most)
+	s.tokens = min(s.tokens+float64((now-s.last).Seconds()*s.perSecond), s.most)
 	s.last = now
 	if s.tokens < 1 {
 		return false
