@@ -105,6 +105,9 @@ func (o *calibrateOptions) check() error {
 func trafficSources(files []string, stdin io.Reader) (sources []traffic.Source) {
 	for _, file := range files {
 		s := traffic.Source{Name: file, Open: func() (io.ReadCloser, error) { return os.Open(file) }}
+		if info, err := os.Stat(file); err == nil {
+			s.Again = info.Mode().IsRegular()
+		}
 		if file == "-" {
 			s = traffic.Source{
 				Name: "stdin", Open: func() (io.ReadCloser, error) { return io.NopCloser(stdin), nil },

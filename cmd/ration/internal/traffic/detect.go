@@ -31,7 +31,7 @@ func isBroken(err error) bool {
 func guessInput(sample []byte) string {
 	text := bytes.TrimLeft(sample, " \t\r\n\x00\ufeff")
 	switch {
-	case bytes.HasPrefix(text, []byte("{")) || bytes.HasPrefix(text, []byte("[{")):
+	case bytes.HasPrefix(bytes.TrimLeft(text, "[ \r\n\t"), []byte("{")):
 		if bytes.Contains(sample, []byte(`"resourceSpans"`)) ||
 			bytes.Contains(sample, []byte(`"resource_spans"`)) {
 			return "otlp"

@@ -10,12 +10,12 @@ import (
 // while the file was still being written. "" means there is none.
 //
 // Files are compared to their ends only if they begin alike, so that reading them all
-// costs little. Standard input is read once, and never compared.
+// costs little. What can be read once only is never compared.
 func duplicates(sources []Source) ([]string, error) {
 	same := make([]string, len(sources))
 	heads := make([][]byte, len(sources))
 	for i, s := range sources {
-		if s.Name == "stdin" || len(sources) == 1 {
+		if !s.Again || len(sources) == 1 {
 			continue
 		}
 		head, err := s.head()

@@ -10,8 +10,9 @@ import (
 
 // A Source is a file, or standard input.
 type Source struct {
-	Name string
-	Open func() (io.ReadCloser, error)
+	Name  string
+	Open  func() (io.ReadCloser, error)
+	Again bool // it can be opened several times, which is not so of a pipe
 }
 
 // Options say how to read. The zero Options guess everything.
@@ -50,7 +51,7 @@ func Read(sources []Source, o Options) (*Summary, error) {
 	if o.Points == 0 {
 		o.Points = defaultPoints
 	}
-	c := &collector{options: o}
+	c := &collector{options: o, inferred: inferred{arrival: o.Arrival}}
 	c.summary.Counts.Unit = "lines"
 	same, err := duplicates(sources)
 	if err != nil {
@@ -74,16 +75,17 @@ type collector struct {
 	summary Summary
 	reader  reader
 
-	file    string
-	calls   uint64
-	retries uint64
-	nulls   uint64
-	backs   uint64 // steps back in time of more than a minute
-	latest  time.Time
-	arrive  timeline
-	tally   tally
-	traces  traces
-	scrapes []scrape
+	file     string
+	calls    uint64
+	retries  uint64
+	nulls    uint64
+	backs    uint64 // steps back in time of more than a minute
+	latest   time.Time
+	arrive   timeline
+	tally    tally
+	traces   traces
+	inferred inferred
+	scrapes  []*scrape
 }
 
 // A reader makes a record of a line.

@@ -23,11 +23,11 @@ const apacheOwn = `%v:%p %h %{sec}t.%{msec_frac}t %{ms}T \"%r\" %>s`
 func text(name, content string) Source {
 	return Source{name, func() (io.ReadCloser, error) {
 		return io.NopCloser(strings.NewReader(content)), nil
-	}}
+	}, true}
 }
 
 func sample(name string) Source {
-	return Source{name, func() (io.ReadCloser, error) { return os.Open(filepath.Join("testdata", name)) }}
+	return Source{name, func() (io.ReadCloser, error) { return os.Open(filepath.Join("testdata", name)) }, true}
 }
 
 func mustRead(t *testing.T, o Options, sources ...Source) *Summary {
