@@ -36,7 +36,7 @@ svg .d{font-size:11px;paint-order:stroke;stroke:var(--paper);stroke-width:3px;
 stroke-linejoin:round}
 .f{text-anchor:end}
 .p{fill:var(--paper)}.o{text-anchor:middle;font-size:11px}.o.n{font-size:12px}
-.q{font-size:11px}.o.c1,.o.c2,.o.c3,.q.c1,.q.c2,.q.c3{color:var(--c);font-weight:600}
+.q{font-size:11px}.q.c1,.q.c2,.q.c3,.q.c4{color:var(--c);font-weight:600}
 .w{fill:none;stroke:var(--axis)}.z{stroke-dasharray:6 3;stroke:var(--soft)}.v{fill:var(--ink)}
 .x{fill:var(--tint);stroke:var(--axis)}.y{fill:var(--shade);stroke:var(--ink);stroke-width:2}
 `

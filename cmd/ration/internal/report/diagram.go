@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"strings"
 )
 
 // A diagram is a graph with a place for everything in it.
@@ -30,6 +31,13 @@ type labelLine struct {
 
 // narrow is the width below which a diagram leaves room beside it, in pixels.
 const narrow = 360
+
+// mostNamed is how many sides have a line each on an arc, in a graph with few
+// arcs; mostListed is how many have a number each on one line, in any.
+const (
+	mostNamed  = 4
+	mostListed = 3
+)
 
 const (
 	diagramMargin = 10
@@ -77,7 +85,7 @@ func (d *diagram) top(row int) float64 { return float64(row) * (d.tall + d.gap) 
 
 // label returns the lines of an arc's label.
 func (d *diagram) label(a arc) (lines []labelLine) {
-	if d.brief || len(d.sides) > 3 {
+	if d.brief || len(d.sides) > mostNamed {
 		lines = append(lines, labelLine{"", d.summary(a)})
 	} else {
 		for i, c := range a.calls {
@@ -99,7 +107,7 @@ func (d *diagram) label(a arc) (lines []labelLine) {
 // summary is the amplification of an arc in one line: that of each side or, if
 // there are many, of the first and the range of the others.
 func (d *diagram) summary(a arc) string {
-	if len(d.sides) <= 3 {
+	if len(d.sides) <= mostListed {
 		text := ""
 		for i, c := range a.calls {
 			if i > 0 {
@@ -130,6 +138,22 @@ func (d *diagram) summary(a arc) string {
 		return first + " | " + short(high)
 	}
 	return first + " | " + short(low) + "–" + short(high)
+}
+
+// legend says what the numbers of an arc are.
+func (d *diagram) legend() string {
+	var names []string
+	for _, s := range d.sides {
+		names = append(names, clip(s.name, maxName, size))
+	}
+	const what = "The worst second on each edge"
+	switch {
+	case len(names) == 1 || !d.brief && len(names) <= mostNamed:
+		return what
+	case len(names) <= mostListed:
+		return what + ": " + strings.Join(names, " | ")
+	}
+	return what + ": " + names[0] + " | the range of the others"
 }
 
 func (d *diagram) nesting(a arc) string {

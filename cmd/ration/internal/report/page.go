@@ -47,6 +47,8 @@ type page struct {
 	Rows     []shownRow
 	Seeded   int
 	Sides    []shownSide
+	Order    []shownSide // of the numbers on an edge; nil where their names stand there
+	Ranged   bool        // whether the last number is a range
 	First    string
 	Figure   template.HTML
 	Narrow   bool
@@ -113,6 +115,13 @@ func (p *page) show(v *view) {
 	}
 	d := newDiagram(v.graph, v.sides)
 	p.Figure, p.Narrow = d.svg(), d.w < narrow
+	switch n := len(p.Sides); {
+	case n == 1 || !d.brief && n <= mostNamed:
+	case n <= mostListed:
+		p.Order = p.Sides
+	default:
+		p.Order, p.Ranged = p.Sides[:1], true
+	}
 	for _, a := range v.graph.arcs {
 		if n := a.nests(v.sides); n != "" {
 			p.Nesting = append(p.Nesting, fmt.Sprintf("%s → %s: %s",
@@ -215,13 +224,17 @@ func Pictures(r Report) ([]Picture, error) {
 	if v == nil {
 		return all, nil
 	}
-	diagram := newDiagram(v.graph, v.sides)
+	d := newDiagram(v.graph, v.sides)
+	legend := d.legend()
+	w, h := max(d.w, width(legend, size)*1.1+2*diagramMargin), d.h+2*lineHeight
 	var out drawing
-	out.open("graph", diagram.w, diagram.h, "Who calls whom, and the worst second on each edge",
-		diagram.graph.describe(v.sides))
-	out.alone(diagram.w, diagram.h)
-	diagram.draw(&out)
-	out.WriteString("</svg>\n")
+	out.open("graph", w, h, "Who calls whom, and the worst second on each edge",
+		d.graph.describe(v.sides))
+	out.alone(w, h)
+	out.text(diagramMargin, lineHeight+5, "n", legend)
+	out.put(`<g transform="translate(0 %v)">`, 2.0*lineHeight)
+	d.draw(&out)
+	out.WriteString("</g></svg>\n")
 	all = append(all, Picture{"diagram.svg", out.Bytes()})
 	for i := range v.charts {
 		all = append(all, v.charts[i].picture(v))
