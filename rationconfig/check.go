@@ -2,9 +2,7 @@ package rationconfig
 
 import (
 	"errors"
-	"maps"
 	"reflect"
-	"slices"
 
 	"github.com/ration-go/ration"
 	"github.com/ration-go/ration/rationconfig/strict"
@@ -14,11 +12,13 @@ import (
 // has been checked as it was read; this is about what keys say together. A policy that
 // stands outside a file of policies, as this one does, has no shared budget to name.
 func (p *Policy) Check(d *strict.Document, path string) {
-	p.check(strict.Layers{d}, path, nil)
+	p.check(strict.Layers{d}, path, nil, nil)
 }
 
-func (p *Policy) check(l strict.Layers, path string, shared map[string]*SharedBudget) {
-	c := &checker{files: l, path: path, policy: p.complete()}
+func (p *Policy) check(
+	l strict.Layers, path string, shared map[string]*SharedBudget, names []string,
+) {
+	c := &checker{files: l, path: path, policy: p.complete(), names: names}
 	c.sections("", reflect.ValueOf(c.policy).Elem())
 	if c.policy.Attempts != nil && *c.policy.Attempts == 1 {
 		c.oneAttempt()
@@ -43,6 +43,7 @@ type checker struct {
 	files  strict.Layers
 	path   string
 	policy *Policy
+	names  []string // of the shared budgets, sorted
 	found  bool
 }
 
@@ -162,7 +163,7 @@ func (c *checker) shared(b *Budget, known map[string]*SharedBudget) {
 			*b.Shared)
 	case known[*b.Shared] == nil:
 		c.problem("budget.shared", "%q is none of the budgets; %s", *b.Shared,
-			strict.Meant(*b.Shared, slices.Sorted(maps.Keys(known))))
+			strict.Meant(*b.Shared, c.names))
 	}
 	const text = "has no effect beside shared; the numbers of a shared budget stand under budgets"
 	if b.Fraction != nil {

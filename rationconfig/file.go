@@ -47,11 +47,12 @@ func (f file) check(l strict.Layers) {
 	if len(f.Policies) == 0 && l.Err() == nil {
 		l.Problem("policies", "names no policy; name at least one")
 	}
-	budgets := l.Sound("budgets")
+	sound := l.Sound("budgets")
+	budgets := slices.Sorted(maps.Keys(f.Budgets))
 	for _, name := range slices.Sorted(maps.Keys(f.Policies)) {
 		path := strict.Named("policies", name)
-		if l.Sound(path) && (budgets || !f.Policies[name].complete().Budget.shares()) {
-			f.Policies[name].check(l, path, f.Budgets)
+		if l.Sound(path) && (sound || !f.Policies[name].complete().Budget.shares()) {
+			f.Policies[name].check(l, path, f.Budgets, budgets)
 		}
 	}
 }

@@ -74,9 +74,9 @@ func (s *Set) Executor(name string) (*ration.Executor, error) {
 		return e, nil
 	}
 	names := slices.Sorted(maps.Keys(s.executors))
-	text := strict.Meant(name, names)
-	if all := strings.Join(names, ", "); !strings.HasSuffix(text, all) {
-		text += " There are " + all
+	text, all := strict.Meant(name, names), strict.Meant("", names)
+	if text != all {
+		text += " " + strings.Replace(all, "allowed", "There", 1)
 	}
 	return nil, fmt.Errorf("rationconfig: %w %q; %s", ErrUnknownPolicy, name, text)
 }

@@ -8,8 +8,16 @@ import (
 // Meant says, as the end of a sentence, which of the allowed words was meant by an
 // unknown one, or what is allowed if none is near.
 func Meant(word string, allowed []string) string {
-	if near := nearest(word, allowed); near != "" {
-		return fmt.Sprintf("did you mean %s?", near)
+	// Past searchable there is no program of ours whose words these are, and a file
+	// in which each of thousands of names is wrong must not take minutes to refuse.
+	const searchable, readable = 1000, 50
+	if len(allowed) <= searchable {
+		if near := nearest(word, allowed); near != "" {
+			return fmt.Sprintf("did you mean %s?", near)
+		}
+	}
+	if more := len(allowed) - readable; more > 0 {
+		return fmt.Sprintf("allowed are %s and %d more", strings.Join(allowed[:readable], ", "), more)
 	}
 	return "allowed are " + strings.Join(allowed, ", ")
 }
