@@ -36,9 +36,8 @@ func (r *chainResult) text() []byte {
 	b.WriteString(wrap(chainQuestion, lineWidth, 0) + "\n\n")
 	b.WriteString("The policies are real: the code that ships decides, on a simulated clock. The\n" +
 		"rest is a model, and nothing here is a real network.\n")
-	const indent = 16
 	for _, a := range r.assumptions() {
-		fmt.Fprintf(&b, "  %-*s%s\n", indent-2, a[0], wrap(a[1], lineWidth-indent, indent))
+		writeTerm(&b, a[0], a[1])
 	}
 	fmt.Fprintf(&b, "\n%s\n%s\n", r.table(), wrap(r.verdict(), lineWidth, 0))
 	return []byte(b.String())

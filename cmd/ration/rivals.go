@@ -115,10 +115,7 @@ func (r *rivalsResult) sorted() []*rationsim.TopologyBands {
 func (r *rivalsResult) text() []byte {
 	var b strings.Builder
 	b.WriteString(r.heading())
-	const indent = 16
-	row := func(term, text string) {
-		fmt.Fprintf(&b, "  %-*s%s\n", indent-2, term, wrap(text, lineWidth-indent, indent))
-	}
+	row := func(term, text string) { writeTerm(&b, term, text) }
 	row("rivals", "in place of the budget, on every edge and in each process for itself; attempts, "+
 		"timeouts, back-off and breakers are the same for all")
 	for _, v := range r.variants[1:] {
@@ -168,7 +165,10 @@ func (r *rivalsResult) table() *table {
 // verdict says first where Ration loses.
 func (r *rivalsResult) verdict() string {
 	share, worst := r.answered(), r.worst(r.focus)
-	ours, _ := share.band(r.bands[0])
+	ours, runs := share.band(r.bands[0])
+	if runs == 0 {
+		return noCalls
+	}
 	oursWorst, _ := worst.band(r.bands[0])
 	text := fmt.Sprintf("Ration has %s of %s and a worst second of %s at %s.", percent(ours.Median),
 		share.label, times(oursWorst.Median), r.focusName())
@@ -244,8 +244,8 @@ func (r *rivalsResult) json() ([]byte, error) {
 			key string
 			measure
 		}{{"availability", share}, {"amplification", worst}, {"load_multiplier", load}} {
-			band, _ := m.band(b)
-			row = append(row, member{m.key, bandObject(band)})
+			band, runs := m.band(b)
+			row = append(row, member{m.key, ifAny(bandObject(band), runs)})
 		}
 		row = append(row, member{"recovered", recoveries(b)})
 		if b.Name != rationLimiter {

@@ -10,7 +10,7 @@ const (
 	// lineWidth is that of a terminal nobody has resized. The output does not
 	// follow the terminal, so that it is the same wherever it goes.
 	lineWidth = 80
-	columnGap = 3 // unless a table says otherwise
+	columnGap = 3 // if there is room
 )
 
 // A table has a row for each number and a column for each policy, since there are
@@ -21,7 +21,7 @@ type table struct {
 	rows  []row
 
 	labels int // columns for labels at least, so that tables line up
-	gap    int // before each column; 0 = columnGap
+	gap    int // before each column; 0 = as it fits
 }
 
 // A row is a label and a cell for each column. Without cells it is a heading.
@@ -79,9 +79,17 @@ func (t *table) labelWidth() int {
 	return w
 }
 
+// between is how far columns are apart: closer than usual if all of them fit then.
 func (t *table) between() int {
 	if t.gap > 0 {
 		return t.gap
+	}
+	columns := t.labelWidth()
+	for i := range t.heads {
+		columns += t.columnWidth(i)
+	}
+	if n := len(t.heads); columns+n*columnGap > lineWidth && columns+n*(columnGap-1) <= lineWidth {
+		return columnGap - 1
 	}
 	return columnGap
 }

@@ -21,6 +21,11 @@ func (r *topologyResult) assumptions() [][2]string {
 	}
 	rows = append(rows, r.edgeAssumptions()...)
 	rows = append(rows, r.floorAssumptions()...)
+	if slices.ContainsFunc(r.base.Services, func(s rationsim.Service) bool {
+		return s.Concurrency == 0
+	}) {
+		rows = append(rows, [2]string{"no limit", "load does not slow a service without one"})
+	}
 	rows = append(rows,
 		[2]string{"failures", "a timeout, an outage, a full queue and work that fails are transient; " +
 			"a request fails when a call it makes does, unless that is optional"},
@@ -132,7 +137,7 @@ func workText(l rationsim.Latency) string {
 
 func capacityText(s rationsim.Service) string {
 	if s.Concurrency == 0 {
-		return "no limit, so load does not slow it"
+		return "no limit"
 	}
 	each := ""
 	if s.Replicas > 1 {

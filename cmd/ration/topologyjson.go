@@ -50,11 +50,10 @@ func (r *topologyResult) variantObject(i int) object {
 	first := b.Reports[0]
 	entries, edges, services := []object{}, []object{}, []object{}
 	for j, e := range first.Entries {
-		entries = append(entries, append(edgeObject(&e.EdgeReport, b.Entries[j].EdgeBands),
-			recoveryMembers(e, b.Entries[j])...))
+		entries = append(entries, append(edgeObject(b, j), recoveryMembers(e, b.Entries[j])...))
 	}
 	for j := range first.Edges {
-		edges = append(edges, edgeObject(&first.Edges[j], b.Edges[j]))
+		edges = append(edges, edgeObject(b, len(first.Entries)+j))
 	}
 	for j := range first.Services {
 		services = append(services, serviceObject(&first.Services[j], b.Services[j]))
@@ -68,7 +67,13 @@ func (r *topologyResult) variantObject(i int) object {
 	}
 }
 
-func edgeObject(e *rationsim.EdgeReport, bands rationsim.EdgeBands) object {
+// edgeObject is about the i-th of all edges, those of entries first.
+func edgeObject(b *rationsim.TopologyBands, i int) object {
+	e, bands, ended, calls := edgeReport(b.Reports[0], i), edgeBands(b, i), 0, 0
+	for _, r := range edgeReports(b, i) {
+		ended += r.Calls - r.Canceled
+		calls += r.Calls
+	}
 	out := object{
 		{"from", e.From}, {"to", e.To},
 		{"calls", e.Calls}, {"succeeded", e.Succeeded}, {"failed", e.Failed}, {"canceled", e.Canceled},
@@ -82,10 +87,10 @@ func edgeObject(e *rationsim.EdgeReport, bands rationsim.EdgeBands) object {
 		{"stops", stopsObject(e.Stops)},
 	}
 	return append(out, member{"bands", object{
-		{"availability", bandObject(bands.Availability)},
-		{"load_multiplier", bandObject(bands.LoadMultiplier)},
-		{"amplification", bandObject(bands.Amplification)},
-		{"p99_s", bandObject(bands.P99)},
+		{"availability", ifAny(bandObject(bands.Availability), ended)},
+		{"load_multiplier", ifAny(bandObject(bands.LoadMultiplier), calls)},
+		{"amplification", ifAny(bandObject(bands.Amplification), calls)},
+		{"p99_s", ifAny(bandObject(bands.P99), ended)},
 	}})
 }
 
@@ -101,15 +106,11 @@ func recoveryMembers(e rationsim.EntryReport, bands rationsim.EntryBands) object
 			{"availability", ifAny(c.Availability, c.Calls)},
 		})
 	}
-	band := any(nil)
-	if bands.Recovered > 0 {
-		band = bandObject(bands.TimeToRecover)
-	}
 	return object{
 		{"by_criticality", levels},
 		{"time_to_recover_s", ifAny(e.TimeToRecover.Seconds(), recovered)},
 		{"recovered", bands.Recovered},
-		{"time_to_recover_band_s", band},
+		{"time_to_recover_band_s", ifAny(bandObject(bands.TimeToRecover), bands.Recovered)},
 	}
 }
 
@@ -136,8 +137,8 @@ func bandObject(b rationsim.Band) object {
 	return object{{"min", b.Min}, {"median", b.Median}, {"max", b.Max}}
 }
 
-// ifAny is the number, or null where there is nothing that it could be about.
-func ifAny(x float64, n int) any {
+// ifAny is a number or a band, or null where there is nothing that it could be about.
+func ifAny[T any](x T, n int) any {
 	if n <= 0 {
 		return nil
 	}

@@ -123,7 +123,7 @@ func (r *topologyResult) headlines() (list []measure) {
 	} else {
 		list = append(list, r.answered())
 		for i, e := range r.base.Entries {
-			list = append(list, r.availability(i, ", "+entryName(e)))
+			list = append(list, r.availability(i, ", "+shortName(entryName(e), labelNameWidth)))
 		}
 	}
 	if ends {
@@ -227,8 +227,15 @@ func recovery(entry int) measure {
 		}}
 }
 
+// labelNameWidth is what a label of the comparison has room for.
+const labelNameWidth = 18
+
+func (r *topologyResult) labelName(service int) string {
+	return shortName(r.base.Services[service].Name, labelNameWidth)
+}
+
 func (r *topologyResult) load(service int) measure {
-	return measure{label: "load of " + r.base.Services[service].Name, format: times, unless: noNumber,
+	return measure{label: "load of " + r.labelName(service), format: times, unless: noNumber,
 		of: func(report *rationsim.TopologyReport) (float64, bool) {
 			return report.Services[service].LoadMultiplier, true
 		}}
@@ -236,7 +243,7 @@ func (r *topologyResult) load(service int) measure {
 
 func (r *topologyResult) worst(service int) measure {
 	return measure{
-		label: "worst second at " + r.base.Services[service].Name, format: times, unless: noNumber,
+		label: "worst second at " + r.labelName(service), format: times, unless: noNumber,
 		of: func(report *rationsim.TopologyReport) (float64, bool) {
 			return report.Services[service].Amplification, true
 		}}

@@ -38,13 +38,21 @@ func (r *topologyResult) heading() string {
 	}
 	b.WriteString("\nThe policies are real: the code that ships decides, on a simulated clock and\n" +
 		"for each replica apart. The rest is a model, and nothing here is a real network.\n")
-	const indent = 16
 	for _, a := range r.assumptions() {
-		term := shortName(a[0], indent-4)
-		pad := strings.Repeat(" ", max(indent-2-width(term), 1))
-		fmt.Fprintf(&b, "  %s%s%s\n", term, pad, wrap(a[1], lineWidth-indent, indent))
+		writeTerm(&b, a[0], a[1])
 	}
 	return b.String()
+}
+
+// writeTerm writes a row of assumptions. A term that has no room beside its text has
+// a line of its own.
+func writeTerm(b *strings.Builder, term, text string) {
+	const indent = 16
+	pad := "\n" + strings.Repeat(" ", indent)
+	if room := indent - 2 - width(term); room > 0 {
+		pad = strings.Repeat(" ", room)
+	}
+	fmt.Fprintf(b, "  %s%s%s\n", term, pad, wrap(text, lineWidth-indent, indent))
 }
 
 func (r *topologyResult) variantTitle(i int) string {
@@ -332,10 +340,20 @@ func shortName(name string, columns int) string {
 		return name
 	}
 	runes := []rune(name)
-	head := (columns - 1) / 2
-	tail := columns - 1 - head
-	if len(runes) <= columns { // wide letters
-		return name
+	head, tail := 0, len(runes)
+	for i, room := 0, columns-1; head < tail; i++ {
+		next := head
+		if i%2 == 1 {
+			next = tail - 1
+		}
+		if room -= width(string(runes[next])); room < 0 {
+			break
+		}
+		if i%2 == 1 {
+			tail--
+		} else {
+			head++
+		}
 	}
-	return string(runes[:head]) + "…" + string(runes[len(runes)-tail:])
+	return string(runes[:head]) + "…" + string(runes[tail:])
 }

@@ -12,7 +12,7 @@ import (
 func (r *topologyResult) verdict() string {
 	share := r.answered()
 	if _, runs := share.band(r.bands[0]); runs == 0 {
-		return "No call arrived, so there is nothing to compare."
+		return noCalls
 	}
 	if len(r.bands) == 1 {
 		return "There is only one variant, so there is nothing to compare it with."

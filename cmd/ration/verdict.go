@@ -9,12 +9,14 @@ import (
 	"github.com/ration-go/ration/rationsim"
 )
 
+const noCalls = "No call arrived, so there is nothing to compare."
+
 // verdict says in one sentence what each policy bought and what it cost, compared
 // with the first.
 func (r *result) verdict() string {
 	first := r.bands[0]
 	if !slices.ContainsFunc(first.Reports, anyCalls) {
-		return "No call arrived, so there is nothing to compare."
+		return noCalls
 	}
 	if len(r.bands) == 1 {
 		return "There is only one policy, so there is nothing to compare it with."
