@@ -29,7 +29,9 @@ type observer struct {
 // ctx is the context that the caller gave the call, from which fn may take the
 // current span; e is the executor of the call, that of its key if it has one. fn
 // runs on the goroutine of the call, outside every lock, and holds the call up
-// while it runs. It must be safe for concurrent use. A panic in it is isolated.
+// while it runs. It must be safe for concurrent use. A panic in it is isolated. It
+// hears of the calls that it makes itself, and would answer each with another
+// until the stack is full: what it sends, it sends by an executor that is Unlisted.
 //
 // A call is observed if it begins after Observe and before stop, and then to its
 // end: fn may be called a while after stop. While nobody observes, a call pays

@@ -84,12 +84,14 @@ type Policy struct {
 
 	// OnEvent receives every [Event], on the goroutine that caused it and
 	// outside every lock. nil = none, at no cost. It must be safe for
-	// concurrent use. A panic in it is isolated.
+	// concurrent use. A panic in it is isolated. It must not call under this
+	// policy, of which it would hear again, without end.
 	OnEvent func(Event)
 
 	// Unlisted keeps the executor out of [Executors] and of [Observe], and so
 	// out of metrics and health: for simulations and tests, whose calls are not
-	// traffic. [New] reads it; [Executor.Update] does not change it.
+	// traffic, and for what sends telemetry. [New] reads it; [Executor.Update]
+	// does not change it.
 	Unlisted bool
 }
 
