@@ -86,6 +86,46 @@ func TestReport(t *testing.T) {
 	}
 }
 
+// Thirty services, whose names are somebody's attempt at markup and have no place
+// for the line to break.
+func TestReportOfMany(t *testing.T) {
+	b := Start(t)
+	name := func(i int) string {
+		return fmt.Sprintf("<img src=x onerror=document.title=%d>", i)
+	}
+	var scenario strings.Builder
+	fmt.Fprintf(&scenario, "name: many\nduration: 10s\nentries:\n"+
+		"  - {name: web, to: %q, load: {rate: 20}}\nservices:\n", name(0))
+	for i := range 30 {
+		fmt.Fprintf(&scenario, "  - name: %q\n    latency: {p50: 1ms, p99: 2ms}\n"+
+			"    failureRate: 5%%\n", name(i))
+		var calls []string
+		for _, to := range []int{2*i + 1, 2*i + 2} {
+			if to < 30 {
+				calls = append(calls, fmt.Sprintf("{to: %q}", name(to)))
+			}
+		}
+		if calls != nil {
+			fmt.Fprintf(&scenario, "    calls: [%s]\n", strings.Join(calls, ", "))
+		}
+	}
+	file := filepath.Join(t.TempDir(), "report.html")
+	run := exec.Command(program(t), "simulate", "--html", file, "-")
+	run.Stdin = strings.NewReader(scenario.String())
+	if out, err := run.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for _, look := range looks {
+		t.Run(look.name, func(t *testing.T) {
+			p := b.OpenFile(t, file, look.Look)
+			check(t, p, "report-many-"+look.name)
+			if title := Eval[string](p, "document.title"); !strings.Contains(title, "“many”") {
+				t.Errorf("a name ran as a script: title %q", title)
+			}
+		})
+	}
+}
+
 const pictures = "figure svg[role=img]"
 
 // see returns what there is to be seen, as a screen reader and as an eye have it.
