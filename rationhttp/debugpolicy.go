@@ -1,6 +1,7 @@
 package rationhttp
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -103,14 +104,18 @@ func (w *words) breaker(s *ration.BreakerSettings) {
 	if s.FailureRatio > 0 {
 		trips = append(trips, fmt.Sprintf("%.3g%% of calls", 100*s.FailureRatio))
 	}
-	length := s.Break
-	if length == 0 {
-		length = 15 * time.Second
-		if s.MaxBreak > 0 {
-			length = min(length, s.MaxBreak)
-		}
+	length, longest := breaks(s)
+	text := "A breaker opens for " + brief(length)
+	if longest > length {
+		text += ", and while its probes fail for up to " + brief(longest) + ","
 	}
-	w.say("A breaker opens for %s after %s.", brief(length), strings.Join(trips, " or "))
+	w.say("%s after %s.", text, strings.Join(trips, " or "))
+}
+
+// breaks returns how long the first break of a breaker is, and the longest.
+func breaks(s *ration.BreakerSettings) (first, longest time.Duration) {
+	longest = cmp.Or(s.MaxBreak, max(2*time.Minute, s.Break))
+	return cmp.Or(s.Break, min(15*time.Second, longest)), longest
 }
 
 // explained returns what [ration.Executor.Explain] says, as it may be shown. A

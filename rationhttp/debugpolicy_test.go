@@ -43,7 +43,8 @@ func TestInWords(t *testing.T) {
 			Breaker: &ration.BreakerSettings{FailureRatio: 0.5, Break: time.Minute},
 		}, "Up to 3 attempts within 1m30s, each of at most 1.5s. Waits begin at 20ms, or 1s when throttled, " +
 			"grow by 3, follow what a call normally takes, and have equal jitter. Retries are bounded " +
-			"to 0.2 per success and 5 a second. A breaker opens for 1m after 5 failures in a row or 50% of calls."},
+			"to 0.2 per success and 5 a second. A breaker opens for 1m, and while its probes fail for up to 2m, " +
+			"after 5 failures in a row or 50% of calls."},
 		{"shared, and what the program decides", ration.Policy{
 			Ceiling: ration.NoCeiling, Budget: shared,
 			Backoff: ration.Backoff{Custom: func(ration.Next) time.Duration { return 0 }},
@@ -55,7 +56,7 @@ func TestInWords(t *testing.T) {
 			Attempts: 1, Ceiling: ration.NoCeiling,
 			Breaker: &ration.BreakerSettings{ConsecutiveFailures: -1, FailureRatio: 0.25},
 		}, "1 attempt within 30s, each of at most 10s. Nothing is retried. " +
-			"A breaker opens for 15s after 25% of calls."},
+			"A breaker opens for 15s, and while its probes fail for up to 2m, after 25% of calls."},
 	} {
 		tc.p.Unlisted = true
 		if got := inWords(ration.MustNew(tc.p).Policy()); got != tc.want {

@@ -54,9 +54,12 @@
 // # Retries of net/http itself
 //
 // [http.Transport] sends a request again on its own when a connection that it
-// had kept turns out to be closed before the server could have seen the
-// request, or when an HTTP/2 server says so. That is below this package,
-// happens once for each dead connection, and is neither counted nor charged.
+// had kept ends before an answer begins: any request of which nothing has gone
+// out, and a GET, HEAD, OPTIONS or TRACE, or one with an idempotency key, also if
+// the server has seen it. An HTTP/2 server can ask for it too. That is below this
+// package, happens at most once for each connection kept, and is neither counted
+// nor charged. A base with DisableKeepAlives does not do it, and makes a
+// connection for each request.
 //
 // # What goes on
 //
