@@ -150,6 +150,7 @@ func TestCoreWords(t *testing.T) {
 	tests := []struct{ text, want string }{
 		{"{attemptTimeout: 60ms, ceiling: {floor: 60ms}}",
 			"f:1: policy.ceiling.floor: 60ms is not below attemptTimeout 60ms, so the ceiling can never bind"},
+		{"{budget: {shared: b}}", "f:1: policy.budget.shared: names a budget, and there are none outside a file of policies"},
 		{"{breaker: {maxBreak: 1s, break: 90s}}", "f:1: policy.breaker.maxBreak: 1s is below break 1m30s"},
 	}
 	for _, tt := range tests {
