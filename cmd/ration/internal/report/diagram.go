@@ -3,19 +3,27 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
-// A diagram is a graph with a place for everything in it.
+// A diagram is a graph with a place for everything in it. Its rows go from top to
+// bottom or, where they would be wider than the page, from left to right: one
+// scrolls away from the entries then, not to them.
 type diagram struct {
-	graph  graph
-	sides  []side
-	layout *layout
-	tall   float64 // height of a node
-	gap    float64 // between rows
-	brief  bool    // whether labels have numbers alone
-	labels []label
-	w, h   float64
+	graph    graph
+	sides    []side
+	layout   *layout
+	sideways bool      // from left to right
+	widths   []float64 // of the nodes
+	tall     float64   // height of a node
+	gap      float64   // between rows
+	starts   []float64 // of the rows, along the way from callers to called
+	ends     []float64
+	brief    bool // whether labels have numbers alone
+	labels   []label
+	area     box // that everything is in
+	w, h     float64
 }
 
 // A label is what an arc says: a line for each side, and whether it nests.
@@ -29,8 +37,13 @@ type labelLine struct {
 	words string
 }
 
-// narrow is the width below which a diagram leaves room beside it, in pixels.
-const narrow = 360
+// Widths of a diagram, in pixels: below narrow it leaves room beside it, and above
+// pageWidth, made as small as can be read, it has to be moved about.
+const (
+	narrow     = 360
+	pageWidth  = 1040
+	leastScale = 0.8
+)
 
 // mostNamed is how many sides have a line each on an arc, in a graph with few
 // arcs; mostListed is how many have a number each on one line, in any.
@@ -49,39 +62,80 @@ const (
 // between rows, the rows go farther apart.
 func newDiagram(g graph, sides []side) *diagram {
 	d := &diagram{graph: g, sides: sides, brief: len(g.arcs) > 9}
-	var widths []float64
 	facts := 0
 	for _, n := range g.nodes {
 		w := width(clip(n.name, maxName, size), size) * 1.06
 		for _, f := range n.facts {
 			w = max(w, width(f, size-1))
 		}
-		widths = append(widths, w+22)
+		d.widths = append(d.widths, w+22)
 		facts = max(facts, len(n.facts))
 	}
 	d.tall = 26 + float64(facts)*lineHeight
-	d.layout = arrange(g, widths)
+	d.arrange()
+	if d.w*leastScale > pageWidth {
+		d.sideways = true
+		d.arrange()
+	}
+	return d
+}
+
+// arrange places everything.
+func (d *diagram) arrange() {
+	sizes := d.widths
+	if d.sideways {
+		sizes = slices.Repeat([]float64{d.tall}, len(d.widths))
+	}
+	d.layout = arrange(d.graph, sizes)
 	for _, spread := range []float64{1, 1.4, 2, 2.8, 4} {
-		d.gap = spread * (44 + d.labelHeight())
+		d.gap = spread * (44 + d.labelRoom())
+		d.placeRows()
 		if d.placeLabels() {
 			break
 		}
 	}
 	d.size()
-	return d
 }
 
-// labelHeight returns the height of the highest label.
-func (d *diagram) labelHeight() float64 {
-	high := 0
+// labelRoom returns how much of the gap between rows the largest label takes.
+func (d *diagram) labelRoom() float64 {
+	room := 0.0
 	for _, a := range d.graph.arcs {
-		high = max(high, len(d.label(a)))
+		w, h := labelSize(d.label(a))
+		if d.sideways {
+			h = w
+		}
+		room = max(room, h-4)
 	}
-	return float64(high) * lineHeight
+	return room
 }
 
-// top returns the upper end of a row.
-func (d *diagram) top(row int) float64 { return float64(row) * (d.tall + d.gap) }
+func (d *diagram) placeRows() {
+	d.starts, d.ends = nil, nil
+	at := 0.0
+	for _, row := range d.layout.rows {
+		depth := d.tall
+		if d.sideways {
+			depth = 0
+			for _, i := range row {
+				if i < len(d.widths) {
+					depth = max(depth, d.widths[i])
+				}
+			}
+		}
+		d.starts, d.ends = append(d.starts, at), append(d.ends, at+depth)
+		at += depth + d.gap
+	}
+}
+
+// at returns the place in the picture of what is across the rows and along the way
+// through them.
+func (d *diagram) at(across, along float64) point {
+	if d.sideways {
+		return point{x: along, y: across}
+	}
+	return point{x: across, y: along}
+}
 
 // label returns the lines of an arc's label.
 func (d *diagram) label(a arc) (lines []labelLine) {
@@ -180,15 +234,11 @@ func (d *diagram) placeLabels() bool {
 	fits := true
 	for i, a := range d.graph.arcs {
 		l := label{lines: d.label(a)}
-		w := 0.0
-		for _, line := range l.lines {
-			w = max(w, width(line.words, size-1)+8)
-		}
-		h := float64(len(l.lines))*lineHeight + 4
+		w, h := labelSize(l.lines)
 		found := false
 		for _, p := range d.along(i) {
 			l.box = box{p.x - w/2, p.y - h/2, p.x + w/2, p.y + h/2}
-			if !d.brief {
+			if !d.onArc() {
 				l.box = box{p.x + 5, p.y - h/2, p.x + 5 + w, p.y + h/2}
 			}
 			if found = !anyOverlap(l.box, taken); found {
@@ -202,9 +252,21 @@ func (d *diagram) placeLabels() bool {
 	return fits
 }
 
+// onArc reports whether labels interrupt their arc. Where there is room, they are
+// to its right.
+func (d *diagram) onArc() bool { return d.brief || d.sideways }
+
+func labelSize(lines []labelLine) (w, h float64) {
+	for _, line := range lines {
+		w = max(w, width(line.words, size-1)+8)
+	}
+	return w, float64(len(lines))*lineHeight + 4
+}
+
 func (d *diagram) node(i int) box {
 	s := d.layout.spots[i]
-	return box{s.x - s.w/2, d.top(s.row), s.x + s.w/2, d.top(s.row) + d.tall}
+	a, b := d.at(s.x-s.w/2, d.starts[s.row]), d.at(s.x+s.w/2, d.ends[s.row])
+	return box{a.x, a.y, b.x, b.y}
 }
 
 // along returns points on an arc at which a label could be, the best first.
@@ -212,18 +274,19 @@ func (d *diagram) along(arc int) (points []point) {
 	path := d.layout.paths[arc]
 	for _, t := range []float64{.5, .4, .6, .3, .7, .22, .78} {
 		for i := range path[1:] {
-			a, b := d.ends(path[i], path[i+1])
-			points = append(points, bezier(a, b, t))
+			a, b := d.link(path[i], path[i+1])
+			p := bezier(a, b, t)
+			points = append(points, d.at(p.x, p.y))
 		}
 	}
 	return points
 }
 
-// ends returns where a link leaves a spot and reaches the next. A bend is a
-// straight passage from the top of its row to the bottom.
-func (d *diagram) ends(from, to int) (a, b point) {
+// link returns where an arc leaves a spot and reaches the next, as if rows went
+// down. A bend is a straight passage from the start of its row to the end.
+func (d *diagram) link(from, to int) (a, b point) {
 	s, e := d.layout.spots[from], d.layout.spots[to]
-	return point{x: s.x, y: d.top(s.row) + d.tall}, point{x: e.x, y: d.top(e.row)}
+	return point{x: s.x, y: d.ends[s.row]}, point{x: e.x, y: d.starts[e.row]}
 }
 
 // bezier returns a point on the curve that leaves a and reaches b vertically.
@@ -236,26 +299,30 @@ func bezier(a, b point, t float64) point {
 	return point{x: along(a.x, a.x, b.x, b.x), y: along(a.y, mid, mid, b.y)}
 }
 
-// size sets the size of the picture, and moves what would be left of it inside.
+// size finds the area that everything is in.
 func (d *diagram) size() {
-	left, right := 0.0, d.layout.width
-	for _, l := range d.labels {
-		left, right = min(left, l.left), max(right, l.right)
+	d.area = box{}
+	grow := func(b box) {
+		d.area.left, d.area.top = min(d.area.left, b.left), min(d.area.top, b.top)
+		d.area.right, d.area.bottom = max(d.area.right, b.right), max(d.area.bottom, b.bottom)
+	}
+	for i := range d.graph.nodes {
+		grow(d.node(i))
 	}
 	for i := range d.layout.spots {
-		d.layout.spots[i].x -= left
+		p := d.at(d.layout.spots[i].x, 0)
+		grow(box{p.x, p.y, p.x, p.y})
 	}
-	for i := range d.labels {
-		d.labels[i].left -= left
-		d.labels[i].right -= left
+	for _, l := range d.labels {
+		grow(l.box)
 	}
-	d.w = right - left + 2*diagramMargin
-	d.h = d.top(len(d.layout.rows)-1) + d.tall + 2*diagramMargin
+	d.w = d.area.right - d.area.left + 2*diagramMargin
+	d.h = d.area.bottom - d.area.top + 2*diagramMargin
 }
 
 // draw draws the arcs first, then the labels over them, then the nodes.
 func (d *diagram) draw(out *drawing) {
-	out.put(`<g transform="translate(%d %d)">`, diagramMargin, diagramMargin)
+	out.put(`<g transform="translate(%v %v)">`, diagramMargin-d.area.left, diagramMargin-d.area.top)
 	for i := range d.graph.arcs {
 		d.arc(out, i)
 	}
@@ -264,7 +331,7 @@ func (d *diagram) draw(out *drawing) {
 			l.left, l.top, l.right-l.left, l.bottom-l.top)
 		for i, line := range l.lines {
 			y := l.top + 12 + float64(i)*lineHeight
-			if d.brief {
+			if d.onArc() {
 				out.text((l.left+l.right)/2, y, "o "+line.class, line.words)
 			} else {
 				out.text(l.left+4, y, "q "+line.class, line.words)
@@ -290,21 +357,28 @@ func (d *diagram) arc(out *drawing, i int) {
 	if a.nests(d.sides) != "" {
 		class = "w z"
 	}
-	start, _ := d.ends(path[0], path[1])
-	out.put(`<path class="%s" stroke-width="%v" d="M%v %v`, class, thick, start.x, start.y)
+	start, _ := d.link(path[0], path[1])
+	out.put(`<path class="%s" stroke-width="%v" d="M%s`, class, thick, d.pair(start.x, start.y))
 	for j := range path[1:] {
-		p, q := d.ends(path[j], path[j+1])
+		p, q := d.link(path[j], path[j+1])
 		if j == len(path)-2 {
 			q.y -= 7 // the arrow head
 		}
 		if j > 0 {
-			out.put("L%v %v", p.x, p.y)
+			out.put("L%s", d.pair(p.x, p.y))
 		}
 		mid := (p.y + q.y) / 2
-		out.put("C%v %v %v %v %v %v", p.x, mid, q.x, mid, q.x, q.y)
+		out.put("C%s %s %s", d.pair(p.x, mid), d.pair(q.x, mid), d.pair(q.x, q.y))
 	}
-	_, end := d.ends(path[len(path)-2], path[len(path)-1])
-	out.put(`"/><path class="v" d="M%v %vl-5 -9h10Z"/>`, end.x, end.y-0.5)
+	_, end := d.link(path[len(path)-2], path[len(path)-1])
+	out.put(`"/><path class="v" d="M%sL%s %sZ"/>`, d.pair(end.x, end.y-0.5),
+		d.pair(end.x-5, end.y-9.5), d.pair(end.x+5, end.y-9.5))
+}
+
+// pair returns a place as the data of a path.
+func (d *diagram) pair(across, along float64) string {
+	p := d.at(across, along)
+	return coordinate(p.x) + " " + coordinate(p.y)
 }
 
 func (d *diagram) box(out *drawing, b box, n node) {

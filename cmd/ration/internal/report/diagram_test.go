@@ -31,8 +31,9 @@ func TestDiagramOverlaps(t *testing.T) {
 			boxes = append(boxes, l.box)
 		}
 		for i, a := range boxes {
-			if a.left < 0 || a.top < 0 || a.right > d.w || a.bottom > d.h {
-				t.Errorf("%s: %v is outside %v × %v", name, a, d.w, d.h)
+			in := d.area
+			if a.left < in.left || a.top < in.top || a.right > in.right || a.bottom > in.bottom {
+				t.Errorf("%s: %v is outside %v", name, a, in)
 			}
 			for _, b := range boxes[i+1:] {
 				if a.overlaps(b) {

@@ -166,6 +166,8 @@ func plural(n int, what string) string {
 	return amount(float64(n)) + " " + what + "s"
 }
 
+const nestedLoop = "nested loop"
+
 // nests says on which sides an arc is in a nested loop, "" for none.
 func (a *arc) nests(sides []side) string {
 	var in []string
@@ -178,9 +180,9 @@ func (a *arc) nests(sides []side) string {
 	case 0:
 		return ""
 	case len(a.calls):
-		return "nested loop"
+		return nestedLoop
 	}
-	return "nested loop with " + strings.Join(in, ", ")
+	return nestedLoop + " with " + strings.Join(in, ", ")
 }
 
 // describe says in words what the diagram shows.

@@ -124,8 +124,9 @@ func (p *page) show(v *view) {
 	}
 	for _, a := range v.graph.arcs {
 		if n := a.nests(v.sides); n != "" {
-			p.Nesting = append(p.Nesting, fmt.Sprintf("%s → %s: %s",
-				clean(v.graph.nodes[a.from].name), clean(v.graph.nodes[a.to].name), n))
+			p.Nesting = append(p.Nesting, fmt.Sprintf("%s → %s%s",
+				clean(v.graph.nodes[a.from].name), clean(v.graph.nodes[a.to].name),
+				strings.TrimPrefix(n, nestedLoop)))
 		}
 	}
 	for i := range v.charts {
@@ -140,8 +141,8 @@ func (d *diagram) svg() template.HTML {
 	// a little smaller if that spares moving it about, but not so small that it
 	// cannot be read.
 	out.fit = d.w
-	if d.w*0.8 < 1040 {
-		out.fit = d.w * 0.8
+	if d.w*leastScale < pageWidth {
+		out.fit = d.w * leastScale
 	}
 	if d.w < narrow {
 		out.scale, out.fit = 1.25, 0

@@ -44,7 +44,7 @@ func TestSimulated(t *testing.T) {
 	page := write(t, simulated(t, 100, 2))
 	for _, want := range []string{
 		"<bdi>to front</bdi>", "Load on back", "Critical<small>", "Sheddable<small>",
-		"50% fail from 1s to 3s", "front → back: nested loop", "Recovered after", "Afterwards",
+		"50% fail from 1s to 3s", "<bdi>front → back</bdi>", "Recovered after", "Afterwards",
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page has no %q", want)
