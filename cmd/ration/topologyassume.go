@@ -128,7 +128,7 @@ func workText(l rationsim.Latency) string {
 		return fmt.Sprintf("works %s on average, exponential", short(l.Exponential))
 	case l.Quantiles != nil:
 		last := l.Quantiles[len(l.Quantiles)-1]
-		return fmt.Sprintf("works as %d quantiles say, up to %s", len(l.Quantiles), short(last.Value))
+		return fmt.Sprintf("works as its quantiles say, up to %s", short(last.Value))
 	case l.P50 == l.P99:
 		return fmt.Sprintf("works %s, always", short(l.P50))
 	}
@@ -182,17 +182,18 @@ func troubleTexts(s rationsim.Service) (parts []string) {
 }
 
 func badText(b rationsim.BadReplica) string {
-	text := fmt.Sprintf("replica %d", b.Replica)
+	var does []string
 	if b.Slower > 1 {
-		text += fmt.Sprintf(" %s times as slow", decimal(b.Slower))
+		does = append(does, fmt.Sprintf("is %s times as slow", decimal(b.Slower)))
 	}
 	if b.FailureRate > 0 {
-		text += fmt.Sprintf(" failing %s%%", decimal(100*b.FailureRate))
+		does = append(does, fmt.Sprintf("fails %s%%", decimal(100*b.FailureRate)))
 	}
-	if b.For == 0 {
-		return text + " from " + short(b.From) + " on"
+	when := "from " + short(b.From) + " on"
+	if b.For > 0 {
+		when = spanText(b.From, b.For)
 	}
-	return text + " " + spanText(b.From, b.For)
+	return fmt.Sprintf("replica %d %s %s", b.Replica, strings.Join(does, " and "), when)
 }
 
 // edgeAssumptions says what decides on each edge. Edges on which the same does share
