@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+	"unicode/utf8"
 )
 
 // LogOptions change [LogEvents]. The zero value is the default. It is a value.
@@ -171,10 +172,13 @@ func logAttrs(ev Event, suppressed int) []slog.Attr {
 	return attrs
 }
 
-// cut returns at most n bytes of s and says so.
+// cut returns at most n bytes of s, no part of a character, and says so.
 func cut(s string, n int) string {
 	if len(s) <= n {
 		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
 	}
 	return s[:n] + "..."
 }

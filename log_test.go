@@ -140,6 +140,13 @@ func TestLogEventsBounds(t *testing.T) {
 	if last := all[len(all)-1]; len(last) > 700 {
 		t.Errorf("a line of %d bytes", len(last))
 	}
+	for i := range 4 { // wherever a character is cut
+		text := strings.Repeat("x", maxLogError-i) + "東京"
+		want := text[:maxLogError-i] + strings.Repeat("東", i/3) + "..."
+		if got := cut(text, maxLogError); got != want {
+			t.Errorf("%q, want %q", got[maxLogError-4:], want[maxLogError-4:])
+		}
+	}
 }
 
 func TestLogEventsOptions(t *testing.T) {
