@@ -40,6 +40,14 @@ func runDrill(ctx context.Context, args []string, std streams) error {
 	case err != nil:
 		return err
 	}
+	if o.serve != "" {
+		stop, err := servePage(o.serve, std.err)
+		if err != nil {
+			return err
+		}
+		defer stop()
+	}
+	// Last, since from here on every end waits for a scrape.
 	if o.metrics != "" {
 		m, err := serveMetrics(o.metrics)
 		if err != nil {
@@ -47,13 +55,6 @@ func runDrill(ctx context.Context, args []string, std streams) error {
 		}
 		defer m.close()
 		defer m.linger(ctx, std.err)
-	}
-	if o.serve != "" {
-		stop, err := servePage(o.serve, std.err)
-		if err != nil {
-			return err
-		}
-		defer stop()
 	}
 	if o.json {
 		return o.runJSON(ctx, std)

@@ -86,7 +86,7 @@ func serveMetrics(address string) (*meter, error) {
 		ReadHeaderTimeout: 10 * time.Second,
 		ErrorLog:          log.New(io.Discard, "", 0),
 	}
-	m.address = l.Addr().String()
+	m.address = reachable(l.Addr())
 	go m.server.Serve(l) //nolint:errcheck // it ends with Close
 	return m, nil
 }

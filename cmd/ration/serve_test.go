@@ -48,11 +48,22 @@ func TestDrillServes(t *testing.T) {
 	}
 }
 
+// What cannot be served is said at once: nothing was measured that a last scrape
+// would have to be waited for.
 func TestDrillCannotServe(t *testing.T) {
-	var stderr bytes.Buffer
-	status := run(t.Context(), []string{"drill", "--serve", "nowhere"}, nil, io.Discard, &stderr)
-	if status != statusFailed || !strings.Contains(stderr.String(), "cannot serve the page") {
-		t.Errorf("status %d: %s", status, &stderr)
+	for _, tc := range []struct{ name, serve, metrics, want string }{
+		{"no page", "nowhere", "", "cannot serve the page"},
+		{"no page, but metrics", "nowhere", "127.0.0.1:0", "cannot serve the page"},
+		{"no metrics", "", "nowhere", "cannot serve metrics"},
+		{"a page, but no metrics", "127.0.0.1:0", "nowhere", "cannot serve metrics"},
+	} {
+		args := []string{"drill", "--serve", tc.serve, "--metrics", tc.metrics}
+		var stderr bytes.Buffer
+		status := run(t.Context(), args, nil, io.Discard, &stderr)
+		if status != statusFailed || !strings.Contains(stderr.String(), tc.want) ||
+			strings.Contains(stderr.String(), "waiting") {
+			t.Errorf("%s: status %d: %s", tc.name, status, &stderr)
+		}
 	}
 }
 
