@@ -294,7 +294,8 @@ func TestBadTopologies(t *testing.T) {
 			"9: services[1].failures[0].rate: is missing; say which share fails, such as 30%"}},
 		{"late", b("bad: [{replica: 1, from: 2m}]"), []string{
 			"8: services[1].bad[0].from: 2m is not before the end of the run at 1m",
-			"8: services[1].bad[0].replica: 1 is none of the 1, which count from 0"}},
+			"8: services[1].bad[0].replica: 1 is none of the 1, which count from 0",
+			"8: services[1].bad[0]: is no worse than the others; say how much slower it is, or its failureRate"}},
 		{"cold for no reason", b("cold: {slower: 2, halfLife: 5}"), []string{
 			"8: services[1].cold: has no effect without outages"}},
 		{"too many calls", entry("rate: 1e9"), []string{

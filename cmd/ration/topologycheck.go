@@ -262,6 +262,10 @@ func (c *topologyChecker) service(at string, written *serviceSettings, whole ser
 			c.Problem(strict.At(at+".bad", i)+".replica", "%d is none of the %d, which count from 0",
 				*b.Replica, n)
 		}
+		if orZero(b.Slower) <= 1 && orZero(b.FailureRate) == 0 {
+			c.Problem(strict.At(at+".bad", i), "is no worse than the others; say how much slower it is, "+
+				"or its failureRate")
+		}
 	}
 }
 

@@ -81,7 +81,7 @@ func averageRate(l rationsim.Load, duration time.Duration) float64 {
 
 // areaBetween integrates from one point to the next, up to the end.
 func areaBetween(a, b rationsim.Point, end time.Duration) float64 {
-	if a.At >= end || b.At <= a.At {
+	if a.At >= end {
 		return 0
 	}
 	if b.At > end {

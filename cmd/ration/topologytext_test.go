@@ -7,6 +7,9 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/ration-go/ration/rationsim"
 )
 
 // tower is a file with so many services, each of which calls the next, under a name
@@ -158,5 +161,78 @@ func TestListening(t *testing.T) {
 	}
 	if c.topology.variants[0].Topology.Entries[0].Policy.OnEvent != nil {
 		t.Error("the scenario has changed")
+	}
+}
+
+// TestRecoveryCells: a run that does not recover is the worst of all, and the seeds tell
+// a variant that always recovers from one that never does.
+func TestRecoveryCells(t *testing.T) {
+	runs := func(took ...time.Duration) *rationsim.TopologyBands {
+		b := &rationsim.TopologyBands{Name: "x"}
+		for _, d := range took {
+			b.Reports = append(b.Reports, &rationsim.TopologyReport{Entries: []rationsim.EntryReport{
+				{Recovered: d > 0, TimeToRecover: d},
+			}})
+		}
+		return b
+	}
+	never, always := runs(0, 0), runs(time.Second, 3*time.Second)
+	r := compared(never, always, runs(time.Second, 0), never)
+	m := recovery(0)
+	for i, want := range []string{"never never never", "1s 2s 3s", "1s 1s never", "never never never"} {
+		if got := strings.Join(r.bandCells(r.bands[i], m), " "); got != want {
+			t.Errorf("%d: %s, want %s", i, got, want)
+		}
+	}
+	for i, want := range []string{"", "apart", "1 of 2, not 0", "-"} {
+		if got := strings.Join(r.against(i, m), " "); got != want {
+			t.Errorf("%d: %q, want %q", i, got, want)
+		}
+	}
+}
+
+// TestFocus: the service that is in trouble; of several the one that gets most, and of
+// equals the last.
+func TestFocus(t *testing.T) {
+	service := func(outages int) rationsim.Service {
+		return rationsim.Service{Outages: make([]rationsim.Outage, outages)}
+	}
+	tests := []struct {
+		troubles []int
+		worst    []float64
+		want     int
+	}{
+		{[]int{0, 1, 0}, []float64{3, 1, 2}, 1},
+		{[]int{0, 0, 0}, []float64{1, 3, 2}, 1},
+		{[]int{0, 0, 0}, []float64{2, 2, 1}, 1},
+		{[]int{1, 1, 0}, []float64{2, 1, 9}, 0},
+	}
+	for _, tt := range tests {
+		r := compared(&rationsim.TopologyBands{})
+		r.base.Services = nil
+		for i := range tt.troubles {
+			r.base.Services = append(r.base.Services, service(tt.troubles[i]))
+			r.bands[0].Services = append(r.bands[0].Services, rationsim.ServiceBands{
+				Amplification: rationsim.Band{Median: tt.worst[i]},
+			})
+		}
+		if got := r.mostStrained(); got != tt.want {
+			t.Errorf("%v, %v: %d, want %d", tt.troubles, tt.worst, got, tt.want)
+		}
+	}
+}
+
+// TestManyPaths: a file of a few kilobytes with more paths through it than anyone could
+// walk is refused at once.
+func TestManyPaths(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("duration: 2s\nentries:\n- {to: s0, load: {rate: 1}}\nservices:\n")
+	for i := range 60 {
+		fmt.Fprintf(&b, "- {name: s%d, latency: {p50: 1ms, p99: 2ms}, calls: [{to: s%d}, {to: s%[2]d}]}\n", i, i+1)
+	}
+	b.WriteString("- {name: s60, latency: {p50: 1ms, p99: 2ms}}\n")
+	_, err := readScenario("f.yaml", strings.NewReader(b.String()))
+	if err == nil || !strings.Contains(err.Error(), "calls in all, more than") {
+		t.Errorf("got %v", err)
 	}
 }
