@@ -72,8 +72,8 @@ func (o *Options) reader(input string, sample []byte) (reader, error) {
 	}
 	a := guessAccessLog(sampleLines(sample))
 	if a == nil {
-		return nil, fmt.Errorf("the first lines are in no format that is known, so that nothing was read; "+
-			"tried JSON, OTLP, Prometheus, and access logs: %s; say --format with the log_format or "+
+		return nil, fmt.Errorf("the first lines are in no format that is known, so that nothing was "+
+			"read; tried JSON, OTLP, Prometheus, and access logs: %s; say --format with the log_format or "+
 			"LogFormat of the server", knownNames())
 	}
 	return a, nil

@@ -26,11 +26,7 @@ func duplicates(sources []Source) ([]string, error) {
 	}
 	for i := range sources {
 		for j := range i {
-			if len(heads[i]) == 0 || len(heads[j]) == 0 || same[i] != "" || same[j] != "" {
-				continue
-			}
-			n := min(len(heads[i]), len(heads[j]))
-			if !bytes.Equal(heads[i][:n], heads[j][:n]) {
+			if same[i] != "" || same[j] != "" || !alike(heads[i], heads[j]) {
 				continue
 			}
 			switch shorter := compare(sources[i], sources[j]); shorter {
@@ -42,6 +38,12 @@ func duplicates(sources []Source) ([]string, error) {
 		}
 	}
 	return same, nil
+}
+
+// alike reports whether two beginnings agree as far as both go.
+func alike(a, b []byte) bool {
+	n := min(len(a), len(b))
+	return n > 0 && bytes.Equal(a[:n], b[:n])
 }
 
 // head returns the first bytes of what a source holds, none if it cannot be unpacked,

@@ -2,6 +2,7 @@ package traffic
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"math"
 	"strconv"
@@ -33,11 +34,10 @@ type series struct {
 func (c *collector) scrape(r io.Reader) error {
 	c.summary.Counts.Unit = "series"
 	lines := newLineReader(r, longestLine)
-	page := &scrape{series: make(map[string]*series)}
-	c.scrapes = append(c.scrapes, page)
+	page := c.newScrape()
 	for {
 		line, err := lines.next()
-		if err != nil && err != error(errLongLine) {
+		if err != nil && !errors.Is(err, errLongLine) {
 			return err
 		}
 		line = bytes.TrimSpace(line)
@@ -49,31 +49,43 @@ func (c *collector) scrape(r io.Reader) error {
 		if err == nil {
 			s, err = parseSample(string(line))
 		}
-		le, bucket := s.labels["le"]
-		family, named := strings.CutSuffix(s.name, "_bucket")
-		switch {
-		case err != nil:
+		if err == nil {
+			page, err = c.bucket(page, &s)
+		}
+		if err != nil {
 			c.fault(lines.n, err)
-			continue
-		case !bucket || !named || c.options.Metric != "" && family != c.options.Metric:
-			c.summary.Counts.Other++
-			continue
-		}
-		bound, err := strconv.ParseFloat(le, 64)
-		if err != nil || math.IsNaN(bound) {
-			c.fault(lines.n, fault("has the bound "+quoted([]byte(le))+", which is not a number"))
-			continue
-		}
-		if page.has(&s, family, bound) {
-			page = &scrape{series: make(map[string]*series)}
-			c.scrapes = append(c.scrapes, page)
-		}
-		if page.add(&s, family, bound) {
-			c.summary.Counts.Used++
-		} else {
-			c.summary.Counts.Other++
 		}
 	}
+}
+
+func (c *collector) newScrape() *scrape {
+	page := &scrape{series: make(map[string]*series)}
+	c.scrapes = append(c.scrapes, page)
+	return page
+}
+
+// bucket adds a line to the page if it is of a bucket, and returns the page that the
+// next line belongs to.
+func (c *collector) bucket(page *scrape, s *sampleLine) (*scrape, error) {
+	le, bucket := s.labels["le"]
+	family, named := strings.CutSuffix(s.name, "_bucket")
+	if !bucket || !named || c.options.Metric != "" && family != c.options.Metric {
+		c.summary.Counts.Other++
+		return page, nil
+	}
+	bound, err := strconv.ParseFloat(le, 64)
+	if err != nil || math.IsNaN(bound) {
+		return page, fault("has the bound " + quoted([]byte(le)) + ", which is not a number")
+	}
+	if page.has(s, family, bound) {
+		page = c.newScrape()
+	}
+	if page.add(s, family, bound) {
+		c.summary.Counts.Used++
+	} else {
+		c.summary.Counts.Other++
+	}
+	return page, nil
 }
 
 func (p *scrape) has(s *sampleLine, family string, bound float64) bool {

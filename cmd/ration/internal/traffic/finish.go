@@ -120,7 +120,8 @@ func (a *accessLog) assume(c *collector) {
 	case a.has(roleUpstreamTime):
 		c.assume("latency", "it is that of the upstream server, as the proxy has measured it")
 	case a.has(roleDuration):
-		c.assume("latency", "it is that of whole requests, with what sending the answer to the client took")
+		c.assume("latency", "it is that of whole requests, with what sending the answer to the "+
+			"client took")
 	}
 	if a.has(roleUpstreamTime) && !a.has(roleUpstreamStatus) {
 		c.assume("attempts", "$upstream_status is not in the log; of several attempts all but the last "+

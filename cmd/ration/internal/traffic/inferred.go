@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"time"
 )
@@ -255,9 +256,10 @@ func (c *collector) order() {
 func (c *collector) assumeCalls() {
 	for _, s := range c.summary.Services {
 		for _, e := range s.Calls {
-			if times := float64(int(e.PerCall + 0.5)); max(times, 1)-e.PerCall > 0.05 || e.PerCall-times > 0.05 {
+			times := max(math.Round(e.PerCall), 1)
+			if math.Abs(times-e.PerCall) > 0.05 {
 				c.assume("fan-out", "%s calls %s %.3g times for each request; a simulation has whole "+
-					"numbers, and takes %g", s.Name, e.To, e.PerCall, max(times, 1))
+					"numbers, and takes %g", s.Name, e.To, e.PerCall, times)
 			}
 		}
 	}

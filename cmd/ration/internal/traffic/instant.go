@@ -14,10 +14,9 @@ const logTime = "02/Jan/2006:15:04:05 -0700"
 // A clock reads the times of one file. Consecutive lines mostly have the same one,
 // and parsing is most of the cost of a line, so that the last is kept.
 type clock struct {
-	text    []byte
-	at      time.Time
-	noZone  bool // some time had no zone
-	layouts []string
+	text   []byte
+	at     time.Time
+	noZone bool // some time had no zone
 }
 
 // isoTimes are the forms of ISO 8601 and RFC 3339 that are met in logs. A fraction

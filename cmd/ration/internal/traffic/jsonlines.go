@@ -23,8 +23,8 @@ var (
 		"request_time", "duration", "duration_ms", "durationMs", "latency", "latency_ms", "latencyMs",
 		"elapsed", "elapsed_ms", "elapsedMs", "response_time", "responseTime", "response_time_ms",
 		"took", "took_ms", "Duration", "duration_s", "duration_seconds", "duration_us", "duration_ns",
-		"latency_s", "latency_us", "latency_ns", "latency_seconds", "httpRequest.latency", "http.duration",
-		"time_taken", "dur", "rt",
+		"latency_s", "latency_us", "latency_ns", "latency_seconds", "httpRequest.latency",
+		"http.duration", "time_taken", "dur", "rt",
 	}
 	statusNames = []string{
 		"status", "status_code", "statusCode", "response_code", "responseCode", "http_status", "code",
@@ -95,7 +95,8 @@ func newJSONLines(o *Options) *jsonLines {
 		startNames, timeNames, durationNames, statusNames, hostNames, attemptNames, errorNames,
 		upstreamNames, upstreamStatusNames,
 	}
-	for i, name := range []string{"", o.Fields.Time, o.Fields.Duration, o.Fields.Status, o.Fields.Host} {
+	f := &o.Fields
+	for i, name := range []string{"", f.Time, f.Duration, f.Status, f.Host} {
 		if name != "" {
 			j.names[i] = []string{name}
 		}
@@ -196,29 +197,31 @@ func (j *jsonLines) duration(r *record) (err error) {
 	return err
 }
 
+// unitEndings are how names of members tell their unit.
+var unitEndings = []struct {
+	end  string
+	unit time.Duration
+}{
+	{"_ms", time.Millisecond}, {"millis", time.Millisecond}, {"Ms", time.Millisecond},
+	{"_us", time.Microsecond}, {"micros", time.Microsecond},
+	{"_ns", time.Nanosecond}, {"nanos", time.Nanosecond},
+	{"_s", time.Second}, {"seconds", time.Second}, {"request_time", time.Second},
+}
+
 // unitOf returns the unit of a number: as told, as the name of its member ends, or as
 // the program that is known to write this combination of members has it.
 func (j *jsonLines) unitOf(m member) time.Duration {
-	name := strings.ToLower(m.name)
-	ends := func(ends ...string) bool {
-		for _, e := range ends {
-			if strings.HasSuffix(name, e) {
-				return true
-			}
+	if j.unit != 0 {
+		return j.unit
+	}
+	for _, e := range unitEndings {
+		if strings.HasSuffix(m.name, e.end) || strings.HasSuffix(strings.ToLower(m.name), e.end) {
+			return e.unit
 		}
-		return false
 	}
 	switch {
-	case j.unit != 0:
-		return j.unit
-	case ends("_ms", "millis") || strings.HasSuffix(m.name, "Ms"):
-		return time.Millisecond
-	case ends("_us", "micros"):
-		return time.Microsecond
-	case ends("_ns", "nanos") || m.name == "Duration": // Traefik
+	case m.name == "Duration": // Traefik
 		return time.Nanosecond
-	case ends("_s", "seconds", "request_time"):
-		return time.Second
 	case j.found[memberStatus].name == "response_code": // Envoy
 		return time.Millisecond
 	}

@@ -3,6 +3,7 @@ package traffic
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"strconv"
 	"strings"
@@ -85,10 +86,14 @@ func (c *collector) spans(r io.Reader) error {
 	if !whole && len(sample) == sampleSize || !json.Valid(line) {
 		return c.spanDocuments(json.NewDecoder(r))
 	}
-	lines := newLineReader(r, longestSpans)
+	return c.spanLines(newLineReader(r, longestSpans))
+}
+
+// spanLines reads a request from each line.
+func (c *collector) spanLines(lines *lineReader) error {
 	for {
 		line, err := lines.next()
-		if err != nil && err != error(errLongLine) {
+		if err != nil && !errors.Is(err, errLongLine) {
 			return err
 		}
 		if err == nil && len(bytes.TrimSpace(line)) == 0 {
@@ -115,7 +120,7 @@ func (c *collector) spanDocuments(d *json.Decoder) error {
 	for {
 		token, err := d.Token()
 		switch {
-		case err == io.EOF:
+		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
 			return c.brokenDocument(err)

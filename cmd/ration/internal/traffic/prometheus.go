@@ -122,6 +122,17 @@ func (c *collector) choose(all []*family) (chosen *family, others []string) {
 	return chosen, others
 }
 
+// since returns the counts that x has beyond those of an earlier scrape, nil for none.
+func (x *series) since(was *series) []float64 {
+	counts := slices.Clone(x.counts)
+	if was != nil {
+		for i := range counts {
+			counts[i] = max(0, counts[i]-was.counts[i])
+		}
+	}
+	return counts
+}
+
 func (f *family) add(x, was *series) {
 	if !x.ordered || was != nil && (!was.ordered || !slices.Equal(was.bounds, x.bounds)) {
 		f.odd++
@@ -131,12 +142,7 @@ func (f *family) add(x, was *series) {
 		f.resets++
 		was = nil
 	}
-	counts := slices.Clone(x.counts)
-	if was != nil {
-		for i := range counts {
-			counts[i] = max(0, counts[i]-was.counts[i])
-		}
-	}
+	counts := x.since(was)
 	n := counts[len(counts)-1]
 	f.total += n
 	code, failed, known := statusOf(x.labels)
@@ -252,7 +258,8 @@ func (f *family) unit(c *collector) time.Duration {
 	if c.options.Unit != 0 {
 		return c.options.Unit
 	}
-	c.assume("unit", "%s has no unit in its name; it is taken as seconds (--unit says another)", f.name)
+	c.assume("unit", "%s has no unit in its name; it is taken as seconds (--unit says another)",
+		f.name)
 	return time.Second
 }
 
@@ -272,8 +279,8 @@ func (c *collector) rate(f *family, first, last *scrape, e *Entry) {
 		c.assume("rate", "the scrapes have no timestamps; %d calls a second stand in for %.0f in an "+
 			"unknown time (--interval)", standInRate, f.total)
 	default:
-		c.assume("rate", "one scrape has counted %.0f calls in an unknown time; %d calls a second stand in "+
-			"(a second scrape, or --interval)", f.total, standInRate)
+		c.assume("rate", "one scrape has counted %.0f calls in an unknown time; %d calls a second "+
+			"stand in (a second scrape, or --interval)", f.total, standInRate)
 	}
 	e.Arrivals.Points = []Point{{0, e.Arrivals.Rate}}
 }

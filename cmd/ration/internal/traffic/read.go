@@ -173,7 +173,7 @@ func (c *collector) lines(r io.Reader) error {
 	c.latest = time.Time{} // files come in any order
 	for {
 		line, err := lines.next()
-		if err != nil && err != error(errLongLine) {
+		if err != nil && !errors.Is(err, errLongLine) {
 			return err
 		}
 		c.summary.Counts.Read++

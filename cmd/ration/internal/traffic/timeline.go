@@ -92,7 +92,9 @@ func (t *timeline) span() (from int64, seconds []second, stray uint64) {
 		total += c.calls
 	}
 	// The largest, and every other that is no stray.
-	largest := slices.MaxFunc(clusters, func(a, b cluster) int { return cmp.Compare(a.calls, b.calls) })
+	largest := slices.MaxFunc(clusters, func(a, b cluster) int {
+		return cmp.Compare(a.calls, b.calls)
+	})
 	first, last := largest.from, largest.to
 	for _, c := range clusters {
 		far := c.from-last > 24*strayGap || first-c.to > 24*strayGap
