@@ -101,7 +101,7 @@ func TestDebugPageOfDrill(t *testing.T) {
 	for _, seen := range []string{
 		`[...document.querySelectorAll("[role=meter]")].filter(m => m.getAttribute("aria-valuenow") >= 90).length > 1`,
 		`[...document.querySelectorAll(".why.budget")].some(e => e.closest("tr").innerText.includes("503"))`,
-		`document.querySelector("#nested-title").parentElement.innerText.includes("this process")`,
+		`document.querySelector("#nested-title").parentElement.innerText.includes("/ration.drill.Backend/Query")`,
 		`document.querySelector("#nested-title").parentElement.innerText.includes("127.0.0.1")`,
 	} {
 		p.Await(seen)
